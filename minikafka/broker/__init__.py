@@ -1,0 +1,1 @@
+"""A Kafka broker as a state machine without I/O. Start at broker.py; handlers/ has one file an API."""

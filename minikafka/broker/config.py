@@ -1,0 +1,231 @@
+"""The configs we honour, with Kafka's names, defaults and units. A name that is not here is refused, never ignored.
+
+A topic's config is looked up in Kafka's order: set on the topic, set at run time on the broker, set at run time for
+all brokers, given at start, default. A topic config and the broker config that stands behind it (its synonym) have
+different names for one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
+from minikafka.wire.errors import Error, KafkaError
+
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+
+
+class Type(IntEnum):
+    """DescribeConfigs' ConfigType."""
+
+    BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
+
+
+class Source(IntEnum):
+    """DescribeConfigs' ConfigSource, the strongest first."""
+
+    TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
+
+
+class Config(NamedTuple):
+    """One row of the table. lowest, highest: inclusive bounds of a number. choices: what a string may be."""
+
+    name: str
+    type: Type
+    default: Any
+    documentation: str
+    synonym: str | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    choices: tuple[str, ...] = ()
+
+
+_B, _S, _I, _L, _LIST = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST
+
+# fmt: off
+TOPIC_CONFIGS = {row.name: row for row in (
+    Config("cleanup.policy", _LIST, "delete", "What happens to old segments: delete.",
+           "log.cleanup.policy", choices=("delete",)),
+    Config("compression.type", _S, "producer", "Batches stay as the producer compressed them.",
+           "compression.type", choices=("producer",)),
+    Config("index.interval.bytes", _I, 4096, "An index entry at most every so many bytes.",
+           "log.index.interval.bytes", 0),
+    Config("max.message.bytes", _I, 1_048_588, "The largest record batch that is accepted.", "message.max.bytes", 0),
+    Config("message.timestamp.after.max.ms", _L, 3_600_000, "How far a timestamp may lie in the future.",
+           "log.message.timestamp.after.max.ms", 0),
+    Config("message.timestamp.before.max.ms", _L, LONG_MAX, "How far a timestamp may lie in the past.",
+           "log.message.timestamp.before.max.ms", 0),
+    Config("message.timestamp.type", _S, "CreateTime", "Who stamps records: the producer or the broker.",
+           "log.message.timestamp.type", choices=("CreateTime", "LogAppendTime")),
+    Config("min.insync.replicas", _I, 1, "How many replicas must be in sync for acks=all.", "min.insync.replicas", 1),
+    Config("retention.bytes", _L, -1, "Old segments go when a partition is larger than this; -1: no limit.",
+           "log.retention.bytes"),
+    Config("retention.ms", _L, 604_800_000, "Segments older than this go; -1: never.", "log.retention.ms", -1),
+    Config("segment.bytes", _I, 1_073_741_824, "A segment is closed at this size.", "log.segment.bytes", 1_048_576),
+    Config("segment.index.bytes", _I, 10_485_760, "The largest size of an index file.", "log.index.size.max.bytes", 4),
+    Config("segment.ms", _L, 604_800_000, "A segment is closed at this age.", "log.roll.ms", 1),
+    Config("internal.segment.bytes", _I, None, "For tests and lessons: smaller than segment.bytes allows.", lowest=1),
+)}
+
+BROKER_CONFIGS = {row.name: row for row in (
+    Config("auto.create.topics.enable", _B, True, "Metadata for an unknown topic creates it."),
+    Config("connections.max.idle.ms", _L, 600_000, "A connection that is silent for so long is closed."),
+    Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1),
+    Config("delete.topic.enable", _B, True, "DeleteTopics is allowed."),
+    Config("fetch.max.bytes", _I, 57_671_680, "The most bytes one fetch answers with.", lowest=1024),
+    Config("log.flush.offset.checkpoint.interval.ms", _I, 60_000, "How often recovery points are written.",
+           lowest=0),
+    Config("log.retention.check.interval.ms", _L, 300_000, "How often retention looks at the logs.", lowest=1),
+    Config("max.incremental.fetch.session.cache.slots", _I, 1000, "How many fetch sessions are kept (KIP-227).",
+           lowest=0),
+    Config("num.partitions", _I, 1, "Partitions of a topic when nobody says a number.", lowest=1),
+    Config("producer.id.expiration.ms", _I, 86_400_000, "A producer silent for so long is forgotten.", lowest=1),
+    Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1),
+    *(Config(row.synonym, row.type, row.default, row.documentation, None, row.lowest, row.highest, row.choices)
+      for row in TOPIC_CONFIGS.values() if row.synonym),
+)}
+# fmt: on
+
+
+class Value(NamedTuple):
+    """A config as it stands: typed value and where it comes from. synonyms: (name, text, source) of every level,
+    strongest first.
+    """
+
+    value: Any
+    source: Source
+    synonyms: list[tuple[str, str | None, Source]]
+
+
+def parse(row: Config, text: str) -> Any:
+    """The typed value of a config's text, or INVALID_CONFIG in Kafka's words."""
+    text = text.strip()
+    if row.type is Type.BOOLEAN:
+        if text.lower() not in ("true", "false"):
+            raise _invalid(row, text, "Expected value to be either true or false")
+        return text.lower() == "true"
+    if row.type in (Type.INT, Type.LONG):
+        return _number(row, text)
+    for part in text.split(",") if row.type is Type.LIST else [text]:
+        if row.choices and part.strip() not in row.choices:
+            listed = ", ".join(row.choices)
+            raise _invalid(
+                row,
+                text,
+                f"String must be one of: {listed}" if len(row.choices) > 1 else f"minikafka honours only {listed}",
+            )
+    return text
+
+
+def show(value: Any) -> str | None:
+    """A typed value as Kafka writes it."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """Every name known, every value legal: the configs as they will be stored. Else INVALID_CONFIG."""
+    return _checked(configs, TOPIC_CONFIGS, "topic config name")
+
+
+def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The same for broker configs that may change at run time: those that stand behind a topic config."""
+    for name in configs:
+        if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
+            raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
+    return _checked(configs, BROKER_CONFIGS, "broker config name")
+
+
+RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
+
+
+@dataclass
+class BrokerConfig:
+    """What a broker is started with. advertised: listener name -> (host, port) told to clients. properties: Kafka's
+    names, as text.
+    """
+
+    advertised: dict[str, Endpoint] = field(default_factory=lambda: {"PLAINTEXT": ("localhost", 9092)})
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.properties = _checked(self.properties, BROKER_CONFIGS, "broker config name")
+
+    @cached_property
+    def _static(self) -> dict[str, Any]:
+        return {
+            name: parse(row, self.properties[name]) if name in self.properties else row.default
+            for name, row in BROKER_CONFIGS.items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        """A broker config that cannot change at run time, typed."""
+        return self._static[name]
+
+    def broker_value(self, image: Image, broker_id: int, name: str) -> Value:
+        """A broker config with its levels."""
+        row = BROKER_CONFIGS[name]
+        return _strongest(row, self._broker_levels(image, broker_id, name))
+
+    def topic_value(self, image: Image, broker_id: int, topic: str, name: str) -> Value:
+        """A topic config with its levels, those of the broker config behind it included."""
+        row = TOPIC_CONFIGS[name]
+        levels: list[tuple[str, str | None, Source]] = []
+        own = image.config(TOPIC_RESOURCE, topic).get(name)
+        if own is not None:
+            levels.append((name, own, Source.TOPIC))
+        if row.synonym:
+            levels += self._broker_levels(image, broker_id, row.synonym)
+        return _strongest(row, levels)
+
+    def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[tuple[str, str | None, Source]]:
+        levels: list[tuple[str, str | None, Source]] = []
+        for resource, source in ((str(broker_id), Source.DYNAMIC_BROKER), ("", Source.DYNAMIC_DEFAULT_BROKER)):
+            text = image.config(BROKER_RESOURCE, resource).get(name)
+            if text is not None:
+                levels.append((name, text, source))
+        if name in self.properties:
+            levels.append((name, self.properties[name], Source.STATIC_BROKER))
+        levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
+        return levels
+
+
+def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Value:
+    if not levels:
+        return Value(row.default, Source.DEFAULT, [])
+    _, text, source = levels[0]
+    return Value(None if text is None else parse(row, text), source, levels)
+
+
+def _number(row: Config, text: str) -> int:
+    highest = INT_MAX if row.type is Type.INT else LONG_MAX
+    try:
+        number = int(text)
+    except ValueError:
+        raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
+    if not -highest - 1 <= number <= highest:
+        raise _invalid(row, text, f"Not a number of type {row.type.name}")
+    if row.lowest is not None and number < row.lowest:
+        raise _invalid(row, text, f"Value must be at least {row.lowest}")
+    return number
+
+
+def _checked(configs: Mapping[str, str | None], table: Mapping[str, Config], what: str) -> dict[str, str]:
+    checked = {}
+    for name, text in configs.items():
+        if name not in table:
+            raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {name}")
+        if text is None:
+            raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for {what}: {name}")
+        parse(table[name], text)
+        checked[name] = text
+    return checked
+
+
+def _invalid(row: Config, text: str, why: str) -> KafkaError:
+    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {text} for configuration {row.name}: {why}")

@@ -1,0 +1,115 @@
+"""Incremental fetch sessions (KIP-227): a client names its partitions once, then only what changed.
+
+A session keeps, for each partition, what the client asked for and what it was told last. An incremental answer leaves
+out every partition that has nothing new. The epoch grows with each request, so a lost or doubled request is noticed
+and the client starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from minikafka.wire.errors import Error, KafkaError
+
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+EVICTION_MS = 120_000  # min.incremental.fetch.session.eviction.ms
+LAST_EPOCH = 2**31 - 1
+
+Key = tuple[str | bytes, int]
+
+
+class Asked(NamedTuple):
+    """One partition of a fetch. topic: its name, or its id from version 13 on. Offsets, bytes and epochs as in
+    FetchRequest.
+    """
+
+    topic: str | bytes
+    partition: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+
+
+@dataclass(slots=True)
+class Session:
+    """asked: in the order in which partitions are served. told: (high watermark, log start offset) of the last
+    answer.
+    """
+
+    session_id: int
+    epoch: int
+    used_ms: int
+    asked: dict[Key, Asked] = field(default_factory=dict)
+    told: dict[Key, tuple[int, int]] = field(default_factory=dict)
+
+
+class FetchSessions:
+    """All sessions of a broker. slots: how many are kept at most; without a free one a client goes on sending full
+    requests.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._sessions: dict[int, Session] = {}
+        self._last_id = 0
+
+    def open(
+        self, session_id: int, epoch: int, asked: list[Asked], forgotten: Iterable[Key], now_ms: int
+    ) -> tuple[list[Asked], Session | None, bool]:
+        """Take in a request. Returns the partitions to read, the session if there is one, and whether the answer is
+        incremental.
+
+        Raises FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH.
+        """
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(session_id, None)
+            session = self._create(asked, now_ms) if epoch == INITIAL_EPOCH and asked else None
+            return asked, session, False
+        found = self._sessions.get(session_id)
+        if found is None:
+            raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
+        if found.epoch != epoch:
+            raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
+        found.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
+        found.used_ms = now_ms
+        for one in asked:
+            found.asked[one.topic, one.partition] = one
+        for key in forgotten:
+            found.asked.pop(key, None)
+            found.told.pop(key, None)
+        return list(found.asked.values()), found, True
+
+    def _create(self, asked: list[Asked], now_ms: int) -> Session | None:
+        if len(self._sessions) >= self._slots and not self._evict(now_ms):
+            return None
+        self._last_id += 1
+        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, {(one.topic, one.partition): one for one in asked})
+        self._sessions[session.session_id] = session
+        return session
+
+    def _evict(self, now_ms: int) -> bool:
+        oldest = min(self._sessions.values(), key=lambda session: session.used_ms, default=None)
+        if oldest is None or now_ms - oldest.used_ms < EVICTION_MS:
+            return False
+        del self._sessions[oldest.session_id]
+        return True
+
+
+def news(session: Session, answers: Mapping[Key, dict[str, Any]], incremental: bool) -> dict[Key, dict[str, Any]]:
+    """What of the answers must be sent, remembered as told. A partition that had records is served last next time, so
+    that all get a turn.
+    """
+    sent = {}
+    for key, answer in answers.items():
+        marks = (answer["high_watermark"], answer["log_start_offset"])
+        if not incremental or answer["records"] or answer["error_code"] or session.told.get(key) != marks:
+            sent[key] = answer
+        session.told[key] = marks
+        if answer["error_code"]:
+            del session.told[key]  # told again with the next answer, whatever it is
+        if answer["records"] and key in session.asked:
+            session.asked[key] = session.asked.pop(key)
+    return sent

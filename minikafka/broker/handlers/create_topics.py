@@ -1,0 +1,120 @@
+"""CreateTopics (KIP-4, KIP-464, KIP-525): new topics, each with its own verdict.
+
+Behaviour: -1 for partitions or replication factor means the broker's default. One bad topic does not stop the others;
+those that are good are created together. Versions: 2 to 7; 5 adds the resulting configs to the answer, 7 the topic
+id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.config import TOPIC_CONFIGS, check_topic_configs, show
+from minikafka.broker.waiting import Wait
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 19, (2, 7)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    body = request.body
+    times_named = Counter(topic.name for topic in body.topics)
+    partitions = sum(len(topic.assignments) or topic.num_partitions for topic in body.topics)
+    records: list[MetadataRecord] = []
+    results = []
+    for topic in body.topics:
+        if times_named[topic.name] == 0:
+            continue
+        try:
+            if times_named[topic.name] > 1:
+                times_named[topic.name] = 0
+                raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
+            if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
+                raise KafkaError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+            result, new = create(broker, topic)
+            results.append(result)
+            records += new
+        except KafkaError as error:
+            results.append({"name": topic.name, "error_code": error.error, "error_message": error.message})
+
+    def answer() -> dict[str, Any]:
+        if broker.trace and records:
+            tell(broker, body.topics, results)
+        return {"topics": results}
+
+    return broker.decide([] if body.validate_only else records, now, answer)
+
+
+def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRecord]]:
+    """One topic: its answer, and the records that create it."""
+    if topic.name == METADATA_TOPIC:
+        raise KafkaError(Error.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+    controller.check_topic_name(topic.name, broker.image)
+    if topic.name in broker.image.topics:
+        raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+    configs = check_topic_configs({config.name: config.value for config in topic.configs})
+    placement = place(broker, topic)
+    topic_id = broker.random_uuid()
+    records = controller.create_topic(broker.image, topic.name, topic_id, placement, configs)
+    result = {
+        "name": topic.name,
+        "topic_id": topic_id,
+        "error_code": Error.NONE,
+        "num_partitions": len(placement),
+        "replication_factor": len(placement[0]),
+        "configs": resulting_configs(broker, configs),
+    }
+    return result, records
+
+
+def place(broker: Broker, topic: Any) -> controller.Placement:
+    """Where the partitions go: as the client says, or as the controller chooses."""
+    if topic.assignments:
+        for name, value in (("numPartitions", topic.num_partitions), ("replicationFactor", topic.replication_factor)):
+            if value != -1:
+                what = f"A manual partition assignment was specified, but {name} was not set to -1."
+                raise KafkaError(Error.INVALID_REQUEST, what)
+        return controller.check_placement(
+            broker.image, {one.partition_index: one.broker_ids for one in topic.assignments}
+        )
+    partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
+    factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
+    return controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
+
+
+def resulting_configs(broker: Broker, configs: dict[str, str]) -> list[dict[str, Any]]:
+    """Every config the new topic has, and where it comes from (KIP-525)."""
+    listed = []
+    for name in TOPIC_CONFIGS:
+        value = broker.config.topic_value(broker.image, broker.node_id, "", name)
+        set_here = name in configs
+        listed.append(
+            {
+                "name": name,
+                "value": configs[name] if set_here else show(value.value),
+                "read_only": False,
+                "config_source": 1 if set_here else value.source,
+                "is_sensitive": False,
+            }
+        )
+    return listed
+
+
+def tell(broker: Broker, asked: list[Any], results: list[dict[str, Any]]) -> None:
+    """A trace event for each topic that was created."""
+    configs = {topic.name: {config.name: config.value for config in topic.configs} for topic in asked}
+    for result in results:
+        if result["error_code"] == Error.NONE:
+            broker.trace.emit(
+                "TopicCreated",
+                topic=result["name"],
+                partitions=result["num_partitions"],
+                replication_factor=result["replication_factor"],
+                configs=configs[result["name"]],
+            )

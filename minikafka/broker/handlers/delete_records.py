@@ -1,0 +1,37 @@
+"""DeleteRecords (KIP-107): forget all records before an offset.
+
+Behaviour: the log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE. Whole segments below it are
+deleted from disk. Offset -1 means the high watermark, beyond which nothing can be deleted. Versions: 0 to 2, the same
+fields; 2 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 21, (0, 2)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    topics = []
+    for topic in request.body.topics:
+        partitions = [delete(broker, topic.name, partition) for partition in topic.partitions]
+        topics.append({"name": topic.name, "partitions": partitions})
+    return {"topics": topics}
+
+
+def delete(broker: Broker, topic: str, partition: Any) -> dict[str, Any]:
+    """One partition's answer: its new low watermark, or why not."""
+    answer = {"partition_index": partition.partition_index, "low_watermark": -1, "error_code": Error.NONE}
+    try:
+        answer["low_watermark"] = broker.replicas.leader(topic, partition.partition_index).delete_records(
+            partition.offset
+        )
+    except KafkaError as error:
+        answer["error_code"] = error.error
+    return answer

@@ -1,0 +1,62 @@
+"""DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
+
+Behaviour: the topic is gone for all clients at once; its files are renamed first and removed in the background.
+Versions: 1 to 6; 5 adds an error message, 6 names topics by id or name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.waiting import Wait
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import MetadataRecord, Topic
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 20, (1, 6)
+
+NO_ID = bytes(16)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    if request.version >= 6:
+        asked = [(one.name, one.topic_id) for one in request.body.topics]
+    else:
+        asked = [(name, NO_ID) for name in request.body.topic_names]
+    records: list[MetadataRecord] = []
+    results = []
+    gone: set[bytes] = set()
+    for name, topic_id in asked:
+        try:
+            topic = find(broker, name, topic_id)
+            if topic.topic_id in gone:
+                raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
+            gone.add(topic.topic_id)
+            records += controller.delete_topic(topic)
+            results.append({"name": topic.name, "topic_id": topic.topic_id, "error_code": Error.NONE})
+        except KafkaError as error:
+            result = {"name": name, "topic_id": topic_id, "error_code": error.error, "error_message": error.message}
+            results.append(result)
+
+    def answer() -> dict[str, Any]:
+        if broker.trace:
+            for result in results:
+                if result["error_code"] == Error.NONE:
+                    broker.trace.emit("TopicDeleted", topic=result["name"])
+        return {"responses": results}
+
+    return broker.decide(records, now, answer)
+
+
+def find(broker: Broker, name: str | None, topic_id: bytes) -> Topic:
+    """The topic that is to go."""
+    if not broker.config["delete.topic.enable"]:
+        raise KafkaError(Error.TOPIC_DELETION_DISABLED)
+    if name is None:
+        return broker.image.topic_by_id(topic_id)
+    if topic_id != NO_ID:
+        raise KafkaError(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    return broker.image.topic(name)

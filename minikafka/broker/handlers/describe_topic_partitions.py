@@ -1,0 +1,81 @@
+"""DescribeTopicPartitions (KIP-966): topics and partitions a page at a time.
+
+Behaviour: topics in the order of their names, at most ResponsePartitionLimit partitions an answer (2,000 at the
+most); NextCursor says where the next page begins. A topic that does not exist is an error only on the page that
+begins with no cursor or before it. Version: 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.handlers.metadata import TOPIC_OPERATIONS, is_live
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import NO_LEADER, Partition, Topic
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 75, (0, 0)
+
+PARTITION_LIMIT = 2000  # max.request.partition.size.limit
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    body = request.body
+    names = sorted({topic.name for topic in body.topics} or broker.image.topics)
+    first_partition = 0
+    if body.cursor is not None:
+        if body.cursor.partition_index < 0:
+            raise KafkaError(Error.INVALID_REQUEST)
+        names = [name for name in names if name >= body.cursor.topic_name]
+        if names and names[0] == body.cursor.topic_name:
+            first_partition = body.cursor.partition_index
+    left = max(1, min(body.response_partition_limit, PARTITION_LIMIT))
+    topics: list[dict[str, Any]] = []
+    for name in names:
+        if left == 0:
+            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": 0}}
+        answer, shown, complete = describe(broker, name, first_partition, left)
+        topics.append(answer)
+        left -= shown
+        if not complete:
+            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": first_partition + shown}}
+        first_partition = 0
+    return {"topics": topics, "next_cursor": None}
+
+
+def describe(broker: Broker, name: str, first: int, limit: int) -> tuple[dict[str, Any], int, bool]:
+    """One topic from a partition on: its answer, how many partitions it shows, whether these are the last."""
+    try:
+        if name not in broker.image.topics:
+            controller.check_topic_name(name, broker.image)
+        topic: Topic = broker.image.topic(name)
+    except KafkaError as error:
+        return {"error_code": error.error, "name": name, "partitions": []}, 0, True
+    numbers = [number for number in topic.partitions if number >= first]
+    answer = {
+        "error_code": Error.NONE,
+        "name": name,
+        "topic_id": topic.topic_id,
+        "is_internal": False,
+        "partitions": [describe_partition(broker, number, topic.partitions[number]) for number in numbers[:limit]],
+        "topic_authorized_operations": TOPIC_OPERATIONS,
+    }
+    return answer, min(limit, len(numbers)), len(numbers) <= limit
+
+
+def describe_partition(broker: Broker, number: int, partition: Partition) -> dict[str, Any]:
+    """One partition; eligible leader replicas are empty as long as the ISR is not below min.insync.replicas."""
+    return {
+        "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
+        "partition_index": number,
+        "leader_id": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": list(partition.isr),
+        "eligible_leader_replicas": [],
+        "last_known_elr": [],
+        "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
+    }

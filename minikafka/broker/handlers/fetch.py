@@ -1,0 +1,172 @@
+"""Fetch (KIP-74, KIP-227): read record batches from partitions, as they lie on disk.
+
+Behaviour: a partition is read from the batch that contains the asked offset, up to the high watermark
+(read_committed: the last stable offset). An answer holds at most MaxBytes, PartitionMaxBytes a partition, but the
+first partition that has records always gives one whole batch, so that a consumer never gets stuck on a large one.
+With fewer than MinBytes the request is parked until enough arrived or MaxWaitMs is over. An error in any partition is
+answered at once. Nothing to give is zero bytes, never null (librdkafka fails on null). Versions: 4 is the first with
+record batches v2; 7 adds sessions; 9 fences by leader epoch (KIP-320); 12 is flexible and names the epoch last
+fetched (KIP-595); 13 names topics by id (KIP-516).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, Key, news
+from minikafka.broker.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 1, (4, 13)
+
+TOPIC_IDS = 13  # the version from which topics are named by id
+READ_COMMITTED = 1
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    body = request.body
+    try:
+        asked, session, incremental = broker.fetch_sessions.open(
+            body.session_id if request.version >= 7 else 0,
+            body.session_epoch if request.version >= 7 else FINAL_EPOCH,
+            asked_partitions(request),
+            forgotten_partitions(request),
+            now.monotonic_ms,
+        )
+    except KafkaError as error:
+        return {"error_code": error.error, "responses": []}
+
+    def attempt(now: Now, expired: bool) -> dict[str, Any] | None:
+        answers, size_bytes, failed = read(broker, request, asked)
+        if not (expired or failed or size_bytes >= body.min_bytes or not asked):
+            return None
+        if broker.trace:
+            tell(broker, asked, answers)
+        sent = answers if session is None else news(session, answers, incremental)
+        return {"session_id": session.session_id if session else 0, "responses": by_topic(sent, request.version)}
+
+    if body.max_wait_ms <= 0:
+        answer = attempt(now, True)
+        assert answer is not None
+        return answer
+    keys = [("partition", topic_name(broker, one.topic), one.partition) for one in asked]
+    return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, body.min_bytes)
+
+
+def asked_partitions(request: Call) -> list[Asked]:
+    """What the request asks for, one row a partition."""
+    by_id = request.version >= TOPIC_IDS
+    return [
+        Asked(
+            topic.topic_id if by_id else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+            partition.last_fetched_epoch,
+        )
+        for topic in request.body.topics
+        for partition in topic.partitions
+    ]
+
+
+def forgotten_partitions(request: Call) -> list[Key]:
+    """What an incremental request no longer wants."""
+    by_id = request.version >= TOPIC_IDS
+    return [
+        (topic.topic_id if by_id else topic.topic, partition)
+        for topic in (request.body.forgotten_topics_data if request.version >= 7 else [])
+        for partition in topic.partitions
+    ]
+
+
+def topic_name(broker: Broker, topic: str | bytes) -> str:
+    """A topic's name, whichever way the request names it. An unknown id gives an empty name, which no topic has."""
+    return topic if isinstance(topic, str) else broker.image.topic_names.get(topic, "")
+
+
+def read(broker: Broker, request: Call, asked: list[Asked]) -> tuple[dict[Key, dict[str, Any]], int, bool]:
+    """Read what there is for each partition. Returns the answers, their size in bytes, and whether one of them is an
+    error.
+    """
+    left = min(request.body.max_bytes, broker.config["fetch.max.bytes"])
+    answers: dict[Key, dict[str, Any]] = {}
+    total, failed = 0, False
+    for one in asked:
+        try:
+            answer, size_bytes = read_partition(broker, request, one, left, must_give=total == 0)
+            total += size_bytes
+            left -= size_bytes
+        except KafkaError as error:
+            answer, failed = refusal(one.partition, error), True
+        answers[one.topic, one.partition] = answer
+    return answers, total, failed
+
+
+def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_give: bool) -> tuple[dict[str, Any], int]:
+    """One partition's answer and the size of its records."""
+    name = topic_name(broker, one.topic)
+    if isinstance(one.topic, bytes) and not name:
+        raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+    replica = broker.replicas.leader(name, one.partition, one.current_leader_epoch)
+    committed = request.body.isolation_level == READ_COMMITTED
+    end = replica.last_stable_offset if committed else replica.high_watermark
+    answer: dict[str, Any] = {
+        "partition_index": one.partition,
+        "error_code": Error.NONE,
+        "high_watermark": replica.high_watermark,
+        "last_stable_offset": replica.last_stable_offset,
+        "log_start_offset": replica.log.log_start_offset,
+        "aborted_transactions": [] if committed else None,
+        "records": b"",
+    }
+    diverging = (
+        replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset) if one.last_fetched_epoch >= 0 else None
+    )
+    if diverging is not None:
+        answer["diverging_epoch"] = {"epoch": diverging[0], "end_offset": diverging[1]}
+        return answer, 0
+    limit = min(left, one.max_bytes)
+    if limit <= 0 and not must_give:
+        return answer, 0
+    records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
+    answer["records"] = records
+    return answer, sum(map(len, records))
+
+
+def by_topic(answers: dict[Key, dict[str, Any]], version: int) -> list[dict[str, Any]]:
+    """Answers grouped by topic, in the order they were read."""
+    name = "topic_id" if version >= TOPIC_IDS else "topic"
+    topics: dict[str | bytes, dict[str, Any]] = {}
+    for (topic, _), answer in answers.items():
+        topics.setdefault(topic, {name: topic, "partitions": []})["partitions"].append(answer)
+    return list(topics.values())
+
+
+def refusal(partition: int, error: KafkaError) -> dict[str, Any]:
+    """What Kafka answers for a partition it did not read."""
+    return {
+        "partition_index": partition,
+        "error_code": error.error,
+        "high_watermark": -1,
+        "log_start_offset": -1,
+        "records": b"",
+    }
+
+
+def tell(broker: Broker, asked: list[Asked], answers: dict[Key, dict[str, Any]]) -> None:
+    """Trace events of what is being answered."""
+    for one in asked:
+        answer = answers[one.topic, one.partition]
+        where: dict[str, Any] = {
+            "topic": topic_name(broker, one.topic),
+            "partition": one.partition,
+            "offset": one.fetch_offset,
+        }
+        if answer["error_code"]:
+            broker.trace.emit("FetchRefused", **where, error=Error(answer["error_code"]).name)
+        elif answer["records"]:
+            broker.trace.emit("RecordsFetched", **where, size_bytes=sum(map(len, answer["records"])))

@@ -1,0 +1,29 @@
+"""InitProducerId (KIP-98): an identity for an idempotent producer.
+
+Behaviour: without a transactional id every call gives a new producer id with epoch 0, also when the client names an
+old one (KIP-360: that is for transactional producers). A transactional id is refused: transactions are not served
+yet. Versions: 0 to 4; 2 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 22, (0, 4)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    transactional_id = request.body.transactional_id
+    if transactional_id == "":
+        raise KafkaError(Error.INVALID_REQUEST)
+    if transactional_id is not None:
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    producer_id = broker.next_producer_id(now)
+    if broker.trace:
+        broker.trace.emit("ProducerIdAssigned", producer_id=producer_id, producer_epoch=0)
+    return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": 0}

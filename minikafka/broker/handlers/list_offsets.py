@@ -1,0 +1,64 @@
+"""ListOffsets (KIP-79): an offset by time, or one end of the log.
+
+Behaviour: timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest,
+-3 the record with the largest timestamp (KIP-734), anything from 0 on the first record whose timestamp is that or
+later; -1 where there is none. A search by timestamp decodes one batch. Versions: 2 adds isolation levels, 4 leader
+epochs, 6 is flexible, 7 knows -3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 2, (1, 7)
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+READ_COMMITTED = 1
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    topics = []
+    for topic in request.body.topics:
+        partitions = [look_up(broker, request, topic.name, partition) for partition in topic.partitions]
+        topics.append({"name": topic.name, "partitions": partitions})
+    return {"topics": topics}
+
+
+def look_up(broker: Broker, request: Call, topic: str, partition: Any) -> dict[str, Any]:
+    """One partition's answer."""
+    try:
+        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition)
+    except KafkaError as error:
+        return {"partition_index": partition.partition_index, "error_code": error.error, "timestamp": -1, "offset": -1}
+    return {
+        "partition_index": partition.partition_index,
+        "error_code": Error.NONE,
+        "timestamp": timestamp,
+        "offset": offset,
+        "leader_epoch": leader_epoch,
+    }
+
+
+def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch); -1 stands for none."""
+    epoch = partition.current_leader_epoch if request.version >= 4 else -1
+    replica = broker.replicas.leader(topic, partition.partition_index, epoch)
+    end = replica.last_stable_offset if request.body.isolation_level == READ_COMMITTED else replica.high_watermark
+    if partition.timestamp == LATEST:
+        return -1, end, replica.leader_epoch
+    if partition.timestamp == EARLIEST:
+        return -1, replica.log.log_start_offset, replica.log.epochs.epoch_at(replica.log.log_start_offset)
+    if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
+        newest = replica.log.max_timestamp()
+        if newest is None:
+            return -1, -1, -1
+        return newest[0], newest[1], replica.log.epochs.epoch_at(newest[1])
+    if partition.timestamp < 0:
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    found = replica.log.offset_for_timestamp(partition.timestamp)
+    return found if found is not None and found[1] < end else (-1, -1, -1)

@@ -1,0 +1,130 @@
+"""Metadata: which brokers there are, and who leads each partition.
+
+Behaviour: any broker answers for the whole cluster. Topics null (0: an empty list) means all. An unknown topic is
+created with num.partitions partitions if the client and auto.create.topics.enable allow it. Versions: 4 lets the
+client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's authorized
+operations, 13 adds a top-level error (always 0 here).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.waiting import Wait
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import NO_LEADER, MetadataRecord, Topic
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+KEY, VERSIONS = 3, (0, 13)
+
+NO_ID = bytes(16)
+# Sets of AclOperation codes as Kafka answers them without an authorizer: everything that the resource knows.
+TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+NOT_ASKED = -(2**31)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    body = request.body
+    everything = body.topics is None or (request.version == 0 and not body.topics)
+    asked = [] if everything else body.topics
+    failed: dict[str, KafkaError] = {}
+    records = [] if everything else auto_created(broker, request, failed)
+
+    def answer() -> dict[str, Any]:
+        if everything:
+            topics = [describe(broker, topic, request) for topic in broker.image.topics.values()]
+        else:
+            topics = [find(broker, one, request, failed) for one in asked]
+        return {
+            "brokers": brokers(broker, request.client.listener),
+            "cluster_id": broker.cluster_id,
+            "controller_id": broker.quorum.leader_id,
+            "topics": topics,
+            "cluster_authorized_operations": CLUSTER_OPERATIONS
+            if body.include_cluster_authorized_operations
+            else NOT_ASKED,
+        }
+
+    return broker.decide(records, now, answer)
+
+
+def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[MetadataRecord]:
+    """The records that create the unknown topics of a request; names that cannot be created go to failed."""
+    if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
+        return []
+    records: list[MetadataRecord] = []
+    for name in dict.fromkeys(one.name for one in request.body.topics if one.name is not None):
+        if name in broker.image.topics:
+            continue
+        try:
+            controller.check_topic_name(name, broker.image)
+            partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
+            placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
+            records += controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
+        except KafkaError as error:
+            failed[name] = error
+    return records
+
+
+def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> dict[str, Any]:
+    """One asked topic, by name or by id."""
+    topic_id = one.topic_id if request.version >= 10 else NO_ID
+    try:
+        if one.name is None:
+            return describe(broker, broker.image.topic_by_id(topic_id), request)
+        if one.name in failed:
+            raise failed[one.name]
+        if one.name not in broker.image.topics:
+            controller.check_topic_name(one.name, broker.image)
+        return describe(broker, broker.image.topic(one.name), request)
+    except KafkaError as error:
+        name = one.name if one.name is not None or request.version >= 12 else ""
+        return {"error_code": error.error, "name": name, "topic_id": topic_id, "partitions": []}
+
+
+def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
+    """A topic that exists."""
+    partitions = [
+        {
+            "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
+            "partition_index": number,
+            "leader_id": partition.leader,
+            "leader_epoch": partition.leader_epoch,
+            "replica_nodes": list(partition.replicas),
+            "isr_nodes": list(partition.isr),
+            "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
+        }
+        for number, partition in topic.partitions.items()
+    ]
+    operations = TOPIC_OPERATIONS if request.body.include_topic_authorized_operations else NOT_ASKED
+    return {
+        "error_code": Error.NONE,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": False,
+        "partitions": partitions,
+        "topic_authorized_operations": operations,
+    }
+
+
+def is_live(broker: Broker, broker_id: int) -> bool:
+    registration = broker.image.brokers.get(broker_id)
+    return registration is not None and not registration.fenced
+
+
+def brokers(broker: Broker, listener: str) -> list[dict[str, Any]]:
+    """The live brokers with their addresses for the listener that the client came through."""
+    return [
+        {
+            "node_id": one.broker_id,
+            "host": one.endpoints[listener][0],
+            "port": one.endpoints[listener][1],
+            "rack": one.rack,
+        }
+        for one in broker.image.live_brokers()
+        if listener in one.endpoints
+    ]

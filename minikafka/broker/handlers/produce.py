@@ -1,0 +1,200 @@
+"""Produce (KIP-98, KIP-360): append record batches to partitions.
+
+Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 and
+acks=all are answered when the leader has written, acks=all also needs min.insync.replicas in sync. Nothing is synced
+to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader epoch
+and, for LogAppendTime, its timestamps are stamped. The checks are those of Kafka's that the batch header can show
+(`check_batch`); records inside are not decoded. So a wrong record within a batch whose CRC is right, or a timestamp
+out of bounds that is not the batch's largest, is accepted here and refused by Apache Kafka. Versions: 3 is the first
+with record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0
+is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.storage.log import Appended
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.cluster.replica import Replica
+
+KEY, VERSIONS = 0, (3, 9)
+
+ALL, NONE = -1, 0
+TRACED_RECORDS = 50
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
+    body = request.body
+    topics = []
+    failed = None
+    for topic in body.topic_data:
+        partitions = []
+        for partition in topic.partition_data:
+            answer = produce(broker, request, topic.name, partition, now)
+            failed = failed or answer["error_code"]
+            partitions.append(answer)
+        topics.append({"name": topic.name, "partition_responses": partitions})
+    if body.acks == NONE:
+        return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
+    return {"responses": topics}
+
+
+def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> dict[str, Any]:
+    """One partition of a request: its answer's fields."""
+    try:
+        replica, appended = append(broker, request, topic, partition, now)
+    except KafkaError as error:
+        if broker.trace:
+            why = {"topic": topic, "partition": partition.index, "error": error.error.name, "why": error.message}
+            broker.trace.emit("BatchRefused", **why)
+        if error.error is Error.KAFKA_STORAGE_ERROR:
+            broker.storage_failed(error)
+        return refusal(partition.index, error)
+    stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
+    return {
+        "index": partition.index,
+        "error_code": Error.NONE,
+        "base_offset": appended.base_offset,
+        "log_append_time_ms": now.wall_ms if stamped else -1,
+        "log_start_offset": replica.log.log_start_offset,
+    }
+
+
+def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended]:
+    """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
+    appended again.
+    """
+    acks = request.body.acks
+    if acks not in (ALL, NONE, 1):
+        raise KafkaError(Error.INVALID_REQUIRED_ACKS)
+    batch = only_batch(partition.records, request.version)
+    replica = broker.replicas.leader(topic, partition.index)
+    if acks == ALL and len(replica.partition.isr) < replica.min_insync_replicas:
+        raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
+    check_batch(replica, batch, partition.records, now)
+    duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
+    if duplicate is not None:
+        return replica, duplicate
+    appended = replica.append_as_leader(partition.records, [batch], now)
+    if broker.trace:
+        tell(broker, topic, partition, appended)
+    broker.moved(("partition", topic, partition.index), appended.size_bytes)
+    return replica, appended
+
+
+def only_batch(records: memoryview | None, version: int) -> BatchHeader:
+    """Since Produce 3 a partition's records are exactly one batch, of magic 2."""
+    if records is None or len(records) < BATCH_OVERHEAD:
+        raise KafkaError(
+            Error.INVALID_RECORD, f"Produce requests with version {version} must have at least one record batch"
+        )
+    batch = read_header(records)
+    if batch.magic != 2:
+        raise KafkaError(
+            Error.INVALID_RECORD,
+            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2",
+        )
+    if batch.size_bytes > len(records):
+        raise KafkaError(Error.CORRUPT_MESSAGE, "the record batch is cut off")
+    if batch.size_bytes < len(records):
+        raise KafkaError(
+            Error.INVALID_RECORD,
+            f"Produce requests with version {version} are only allowed to contain exactly one record batch",
+        )
+    if batch.compression == "zstd" and version < 7:
+        raise KafkaError(
+            Error.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {version} are not allowed to use ZStandard compression",
+        )
+    return batch
+
+
+def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
+    """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords,
+    LogValidator).
+    """
+    config = replica.log.config
+    if batch.base_offset != 0:
+        raise KafkaError(
+            Error.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
+        )
+    if batch.size_bytes > config.max_message_bytes:
+        raise KafkaError(
+            Error.MESSAGE_TOO_LARGE,
+            f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of "
+            f"{config.max_message_bytes}",
+        )
+    if not crc_matches(records, batch):
+        raise KafkaError(Error.CORRUPT_MESSAGE, "Record is corrupt: the stored CRC does not match the batch")
+    if batch.last_offset_delta < 0 or batch.records_count != batch.last_offset_delta + 1:
+        raise KafkaError(
+            Error.INVALID_RECORD,
+            f"Inconsistent batch offset range: {batch.records_count} records, "
+            f"last offset delta {batch.last_offset_delta}",
+        )
+    if batch.control:
+        raise KafkaError(Error.INVALID_RECORD, "Clients are not allowed to write control records")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise KafkaError(
+            Error.INVALID_RECORD,
+            f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}",
+        )
+    if batch.transactional:
+        raise KafkaError(Error.INVALID_TXN_STATE, "This broker has no transactions yet")
+    if batch.size_bytes > config.segment_bytes:
+        raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
+    check_timestamps(replica, batch, now)
+
+
+def check_timestamps(replica: Replica, batch: BatchHeader, now: Now) -> None:
+    """message.timestamp.before.max.ms and .after.max.ms (KIP-937), against the batch's first and largest timestamp."""
+    config = replica.log.config
+    if config.message_timestamp_type == "LogAppendTime":
+        return
+    if batch.log_append_time:
+        raise KafkaError(
+            Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, but this topic uses CreateTime"
+        )
+    too_late = batch.max_timestamp - now.wall_ms > config.message_timestamp_after_max_ms
+    too_early = now.wall_ms - batch.base_timestamp > config.message_timestamp_before_max_ms
+    if batch.max_timestamp >= 0 and (too_late or too_early):
+        raise KafkaError(Error.INVALID_TIMESTAMP, f"Timestamp {batch.max_timestamp} of a record is out of range")
+
+
+def refusal(index: int, error: KafkaError) -> dict[str, Any]:
+    """What Kafka answers for a partition that was not appended to."""
+    return {
+        "index": index,
+        "error_code": error.error,
+        "base_offset": -1,
+        "log_append_time_ms": -1,
+        "log_start_offset": -1,
+        "error_message": error.message,
+    }
+
+
+def tell(broker: Broker, topic: str, partition: Any, appended: Appended) -> None:
+    """The trace event of an append; only here are records decoded."""
+    records = [
+        [record.offset, text(record.key), text(record.value), record.timestamp]
+        for record in decode_batch(partition.records)[:TRACED_RECORDS]
+    ]
+    broker.trace.emit(
+        "RecordsAppended",
+        topic=topic,
+        partition=partition.index,
+        base_offset=appended.base_offset,
+        last_offset=appended.last_offset,
+        size_bytes=appended.size_bytes,
+        records=records,
+    )
+
+
+def text(value: bytes | None) -> str | None:
+    """Keys and values as pictures show them: at most 40 characters."""
+    return None if value is None else bytes(value[:160]).decode("utf-8", "replace")[:40]

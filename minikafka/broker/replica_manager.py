@@ -1,0 +1,191 @@
+"""The replicas that this node holds: made, recovered, looked after and deleted as the metadata image says.
+
+The image decides what exists; this room makes the disk agree with it. Retention, checkpoints and the removal of
+deleted files are background work in slices, so that no request waits behind them for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig
+from minikafka.cluster.metadata import METADATA_TOPIC, TOPIC_RESOURCE, Image, MetadataRecord, Partition
+from minikafka.cluster.quorum import Clock
+from minikafka.cluster.replica import Replica
+from minikafka.storage import checkpoints
+from minikafka.storage.disk import Disk
+from minikafka.storage.log import Log, LogConfig
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+
+HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000  # replica.high.watermark.checkpoint.interval.ms
+RECOVERY_SLICE_BYTES = 1 << 20
+
+LOG_CONFIGS = {
+    name.replace(".", "_"): name for name in TOPIC_CONFIGS if name.replace(".", "_") in LogConfig.__dataclass_fields__
+}
+
+Key = tuple[str, int]
+
+
+class ReplicaManager:
+    """All replicas of one node, by (topic, partition)."""
+
+    def __init__(self, node_id: int, config: BrokerConfig, disk: Disk, image: Image, trace: Trace) -> None:
+        self.replicas: dict[Key, Replica] = {}
+        self._node_id = node_id
+        self._config = config
+        self._disk = disk
+        self._image = image
+        self._trace = trace
+        self._background: list[Generator[int, None, None]] = []
+        self._timers: dict[Callable[[Clock], None], tuple[int, int]] = {}
+        self._written: dict[str, dict[Key, int]] = {}
+        self._now_ms = 0
+
+    def leader(self, topic: str, number: int, current_leader_epoch: int = -1) -> Replica:
+        """The replica, if this node leads it in the epoch that the client believes in; else Kafka's error."""
+        replica = self.replicas.get((topic, number))
+        if replica is None:
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        replica.check_leader(current_leader_epoch)
+        return replica
+
+    # -- what the image asks for
+
+    def load(self, now: Clock) -> Generator[int, None, None]:
+        """At start: drop what no longer exists, open and recover the rest. Yields bytes read, to be advanced in
+        slices.
+        """
+        wanted = {f"{topic}-{number}" for topic, number, _ in self._image.all_partitions()} | {f"{METADATA_TOPIC}-0"}
+        for directory in self._disk.listdir(""):
+            if directory not in wanted and is_log_directory(directory):
+                self._disk.rmtree(directory)
+        clean = checkpoints.take_clean_shutdown(self._disk)
+        recovery_points = checkpoints.read_offsets(self._disk, checkpoints.RECOVERY_POINTS)
+        start_offsets = checkpoints.read_offsets(self._disk, checkpoints.LOG_START_OFFSETS)
+        for topic, number, partition in list(self._image.all_partitions()):
+            if self._node_id in partition.replicas:
+                key = topic, number
+                replica = self._create(*key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0))
+                yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
+                replica.advance_high_watermark()
+        checkpoint_ms = self._config["log.flush.offset.checkpoint.interval.ms"]
+        for work, period_ms in (
+            (self._clean_up, self._config["log.retention.check.interval.ms"]),
+            (self._write_recovery_points, max(1, checkpoint_ms)),
+            (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
+        ):
+            self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+
+    def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
+        """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
+        requests should look at.
+        """
+        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
+            topic = self._image.topic_names[record.fields["topic_id"]]
+            number = record.fields["partition_id"]
+            partition = self._image.topics[topic].partitions[number]
+            if self._node_id in partition.replicas:
+                replica = self.replicas.get((topic, number)) or self._create(topic, number, partition)
+                replica.partition = partition
+                yield "partition", topic, number
+        elif record.name == "RemoveTopicRecord":
+            for key, replica in list(self.replicas.items()):
+                if replica.topic_id == record.fields["topic_id"]:
+                    del self.replicas[key]
+                    removal = replica.log.delete()
+                    next(removal, None)  # renames the folder, so that a new topic may take its name at once
+                    self._background.append(removal)
+                    yield "partition", *key
+        elif record.name == "ConfigRecord":
+            self._reconfigure(record.fields)
+
+    def _create(
+        self, topic: str, number: int, partition: Partition, recovery_point: int = 0, log_start_offset: int = 0
+    ) -> Replica:
+        topic_id = self._image.topics[topic].topic_id
+        log = Log(
+            self._disk,
+            f"{topic}-{number}",
+            self._log_config(topic),
+            self._trace,
+            topic,
+            number,
+            topic_id=topic_id,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+        )
+        replica = self.replicas[topic, number] = Replica(topic_id, partition, log, self._node_id, self._trace)
+        replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
+        return replica
+
+    def _reconfigure(self, fields: dict[str, Any]) -> None:
+        for (topic, _), replica in self.replicas.items():
+            if fields["resource_type"] != TOPIC_RESOURCE or fields["resource_name"] == topic:
+                replica.log.config = self._log_config(topic)
+                replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
+
+    def _topic_value(self, topic: str, name: str) -> Any:
+        return self._config.topic_value(self._image, self._node_id, topic, name).value
+
+    def _log_config(self, topic: str) -> LogConfig:
+        values = {field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()}
+        segment_bytes = self._topic_value(topic, "internal.segment.bytes")
+        if segment_bytes is not None:
+            values["segment_bytes"] = segment_bytes
+        return LogConfig(**values, producer_id_expiration_ms=self._config["producer.id.expiration.ms"])
+
+    # -- background
+
+    def tick(self, now: Clock, budget_bytes: int) -> None:
+        """Timers that are due, then a slice of deletion."""
+        self._now_ms = now.monotonic_ms
+        for work, (due_ms, period_ms) in self._timers.items():
+            if due_ms <= now.monotonic_ms:
+                self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+                work(now)
+        while self._background and budget_bytes > 0:
+            spent = next(self._background[0], None)
+            if spent is None:
+                del self._background[0]
+            else:
+                budget_bytes -= max(spent, 1)
+
+    def next_deadline(self) -> int:
+        """Monotonic ms of the next background work."""
+        if self._background:
+            return self._now_ms + 1
+        return min(due_ms for due_ms, _ in self._timers.values())
+
+    def close(self, broker_epoch: int) -> None:
+        """Sync everything and say that the shutdown was clean."""
+        for replica in self.replicas.values():
+            replica.log.close()
+        self._write_recovery_points()
+        self._write_high_watermarks()
+        checkpoints.write_clean_shutdown(self._disk, broker_epoch)
+
+    def _clean_up(self, now: Clock) -> None:
+        for replica in self.replicas.values():
+            replica.log.clean_up(now)
+
+    def _write_recovery_points(self, now: Clock | None = None) -> None:
+        self._checkpoint(checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point)
+        self._checkpoint(checkpoints.LOG_START_OFFSETS, lambda replica: replica.log.log_start_offset)
+
+    def _write_high_watermarks(self, now: Clock | None = None) -> None:
+        self._checkpoint(checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark)
+
+    def _checkpoint(self, name: str, offset: Callable[[Replica], int]) -> None:
+        offsets = {key: offset(replica) for key, replica in self.replicas.items()}
+        if self._written.get(name) != offsets:
+            checkpoints.write_offsets(self._disk, name, offsets)
+            self._written[name] = offsets
+
+
+def is_log_directory(name: str) -> bool:
+    """orders-0, or what a deletion left: orders-0.<id>-delete."""
+    topic, _, number = name.rpartition("-")
+    return bool(topic) and (number.isdigit() or number == "delete")

@@ -1,0 +1,162 @@
+"""Records that wait to be sent, in one queue of batches for each partition.
+
+A batch is closed when the next record would exceed batch_size. It is sent when it is closed, or linger_ms after its
+first record, or at once during a flush; several partitions of one broker travel in one request. That is all there is to
+"batching".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.clients.future import Future
+from minikafka.clients.structs import RecordMetadata, TopicPartition
+
+BATCH_OVERHEAD = 61  # the header of a record batch v2, in bytes
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Batch:
+    """Records of one partition that travel together.
+
+    size_bytes: as if uncompressed. base_sequence: -1 until first sent (KIP-98).
+    """
+
+    def __init__(self, partition: TopicPartition, created_ms: int) -> None:
+        self.partition = partition
+        self.created_ms = created_ms
+        self.size_bytes = BATCH_OVERHEAD
+        self.records: list[tuple[int, bytes | None, bytes | None, Headers]] = []  # timestamp, key, value, headers
+        self.futures: list[Future] = []
+        self.closed = False
+        self.done = False
+        self.attempts = 0
+        self.retry_at = 0
+        self.base_sequence = -1
+        self.producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
+
+    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> Future:
+        self.size_bytes += self.room_for(timestamp, key, value, headers)
+        self.records.append((timestamp, key, value, headers))
+        future = Future()
+        self.futures.append(future)
+        return future
+
+    def room_for(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
+        """Bytes that this record takes as the batch's next one."""
+        first = self.records[0][0] if self.records else timestamp
+        return record_size(len(self.records), timestamp - first, key, value, headers)
+
+    def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
+        self.done = True
+        for index, future in enumerate(self.futures):
+            timestamp, key, value, headers = self.records[index]
+            offset = -1 if base_offset < 0 else base_offset + index
+            stamped = timestamp if log_append_time_ms < 0 else log_append_time_ms
+            metadata = RecordMetadata(
+                topic=self.partition.topic,
+                partition=self.partition.partition,
+                topic_partition=self.partition,
+                offset=offset,
+                timestamp=stamped,
+                checksum=None,
+                serialized_key_size=-1 if key is None else len(key),
+                serialized_value_size=-1 if value is None else len(value),
+                serialized_header_size=sum(len(name) + len(data or b"") for name, data in headers) if headers else -1,
+            )
+            future.succeed(metadata)
+
+    def fail(self, error: Exception) -> None:
+        self.done = True
+        for future in self.futures:
+            future.fail(error)
+
+
+class Accumulator:
+    def __init__(self, batch_size: int, linger_ms: int, buffer_memory: int) -> None:
+        self.batch_size = batch_size
+        self.linger_ms = linger_ms
+        self.buffer_memory = buffer_memory
+        self.used_bytes = 0
+        self.queues: dict[TopicPartition, deque[Batch]] = {}
+        self.incomplete: dict[Batch, None] = {}  # in order of creation; sent and unsent
+
+    def append(
+        self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
+    ) -> tuple[Future, bool]:
+        """Add a record to its partition's last batch, or begin one.
+
+        Returns its future, and whether it began a batch.
+        """
+        queue = self.queues.setdefault(partition, deque())
+        last = queue[-1] if queue and not queue[-1].closed else None
+        if last is not None and last.size_bytes + last.room_for(timestamp, key, value, headers) > self.batch_size:
+            last.closed = True
+            last = None
+        batch = last
+        if batch is None:
+            batch = Batch(partition, now_ms)
+            queue.append(batch)
+            self.incomplete[batch] = None
+        before = batch.size_bytes if last is not None else 0
+        future = batch.append(timestamp, key, value, headers)
+        self.used_bytes += batch.size_bytes - before
+        batch.closed = batch.closed or batch.size_bytes >= self.batch_size
+        return future, last is None
+
+    def has_room(self, size_bytes: int) -> bool:
+        return self.used_bytes + size_bytes <= self.buffer_memory or not self.incomplete
+
+    def ready_at(self, queue: deque[Batch], at_once: bool) -> int:
+        """When the first batch of a queue may be sent; in the past if it may be now."""
+        first = queue[0]
+        if first.attempts:
+            return first.retry_at
+        return first.created_ms if first.closed or len(queue) > 1 or at_once else first.created_ms + self.linger_ms
+
+    def take(self, partition: TopicPartition) -> Batch:
+        batch = self.queues[partition].popleft()
+        batch.closed = True
+        return batch
+
+    def put_back(self, batch: Batch) -> None:
+        """To the front.
+
+        Batches with sequence numbers keep their order; without, a later batch may have overtaken this one.
+        """
+        queue = self.queues.setdefault(batch.partition, deque())
+        place = 0
+        while batch.base_sequence >= 0 and place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
+            place += 1
+        queue.insert(place, batch)
+
+    def finished(self, batch: Batch) -> None:
+        del self.incomplete[batch]
+        self.used_bytes -= batch.size_bytes
+
+    def waiting_records(self) -> int:
+        """Records that have not been sent yet."""
+        return sum(len(batch.records) for queue in self.queues.values() for batch in queue)
+
+
+def record_size(
+    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers
+) -> int:
+    """Bytes of one record in a batch v2: length, attributes, two deltas, key, value, headers, each with its varint."""
+    body = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta) + _bytes_size(key) + _bytes_size(value)
+    body += _varint_size(len(headers))
+    for name, data in headers:
+        body += _bytes_size(name.encode("utf-8")) + _bytes_size(data)
+    return _varint_size(body) + body
+
+
+def _bytes_size(data: bytes | None) -> int:
+    return 1 if data is None else _varint_size(len(data)) + len(data)
+
+
+def _varint_size(number: int) -> int:
+    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
+    return max(1, (zigzag.bit_length() + 6) // 7)

@@ -1,0 +1,348 @@
+"""What every client does below its own work: connections, versions, replies in order, time-outs, metadata.
+
+Contract with the shell, like the broker's:
+
+    client.outbox    # in order: Connect(connection, address) | Send(connection, frame) | Disconnect(connection)
+    client.receive_reply(connection, frame, now)
+    client.connection_lost(connection, now)  # refused, reset or closed by the other side
+    client.tick(now)                         # timers
+    client.next_deadline()                   # after tick(now) it is later than now, or None
+
+A frame is a list of bytes-like objects without the 4-byte size. The client names its connections; a name is never used
+again. The first request on a connection asks for the broker's versions (KIP-35), and each later one uses the highest
+version both sides know. A request that is not answered within request_timeout_ms costs the connection, as in the Java
+client: TCP keeps order, so no later answer could arrive either.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from minikafka.clients.metadata import Address, Metadata
+from minikafka.trace import Trace
+from minikafka.wire.messages import API, decode_response, encode_request
+from minikafka.wire.schema import Message
+
+# Up to here our clients use what the later versions mean; the schema text may know more (topic ids in place of names,
+# from Fetch 13 and Produce 13 on). An API that is not here is used as high as the schema text knows it.
+HIGHEST = {"Produce": 12, "Fetch": 12, "ListOffsets": 8, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5}
+
+UNSUPPORTED_VERSION = 35
+
+
+class Now(Protocol):
+    """Monotonic ms for deadlines, wall-clock ms since the epoch for timestamps."""
+
+    @property
+    def monotonic_ms(self) -> int: ...
+
+    @property
+    def wall_ms(self) -> int: ...
+
+
+class Connect(NamedTuple):
+    connection: str
+    address: Address
+
+
+class Send(NamedTuple):
+    connection: str
+    frame: list[Any]
+
+
+class Disconnect(NamedTuple):
+    connection: str
+
+
+Answer = Callable[[Message | None], None]  # None: the connection was lost before the answer came
+
+
+class InFlight(NamedTuple):
+    api: str
+    version: int
+    correlation_id: int
+    deadline: int
+    answer: Answer
+
+
+class Node:
+    """A broker as this client sees it.
+
+    ready: connected, versions known. Bootstrap addresses have ids below 0, as in the Java client.
+    """
+
+    def __init__(self, node_id: int, address: Address) -> None:
+        self.id = node_id
+        self.address = address
+        self.connection: str | None = None
+        self.versions: dict[int, tuple[int, int]] | None = None
+        self.in_flight: deque[InFlight] = deque()
+        self.retry_at = 0
+
+    @property
+    def ready(self) -> bool:
+        return self.versions is not None
+
+    @property
+    def name(self) -> str:
+        return f"broker {self.id}" if self.id >= 0 else "{}:{}".format(*self.address)
+
+
+class Client:
+    """The base of producer, consumer and admin. A subclass does its own work in work() and next_work()."""
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        trace: Trace,
+        *,
+        client_id: str,
+        request_timeout_ms: int = 30000,
+        retry_backoff_ms: int = 100,
+        reconnect_backoff_ms: int = 50,
+        metadata_max_age_ms: int = 300000,
+        allow_auto_create_topics: bool = True,
+    ) -> None:
+        self.name = name
+        self.client_id = client_id
+        self.trace = trace
+        self.outbox: list[Connect | Send | Disconnect] = []
+        self.closed = False
+        self.request_timeout_ms = request_timeout_ms
+        self.retry_backoff_ms = retry_backoff_ms
+        self.reconnect_backoff_ms = reconnect_backoff_ms
+        self.metadata = Metadata(metadata_max_age_ms, retry_backoff_ms, allow_auto_create_topics)
+        self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
+        self.nodes: dict[int, Node] = {}
+        self._by_connection: dict[str, Node] = {}
+        self.connections = 0  # made so far; numbers their names
+        self._correlation_id = 0
+        self._now = 0
+
+    # the shell calls these
+
+    def receive_reply(self, connection: str, frame: Any, now: Now) -> None:
+        """An answer arrived. Answers come in the order of the requests; one of a connection given up is ignored."""
+        node = self._by_connection.get(connection)
+        if node is None or self.closed:
+            return
+        self._enter(now)
+        waiting = node.in_flight.popleft()
+        correlation_id, response = decode_response(waiting.api, self._version_of_answer(waiting, frame), frame)
+        assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
+        if self.trace:
+            self.trace.emit(
+                "ResponseReceived",
+                from_node=node.name,
+                api=waiting.api,
+                connection=connection,
+                correlation_id=correlation_id,
+            )
+        self.trace.cause = (connection, correlation_id)
+        waiting.answer(response)
+        self.trace.cause = None
+        self._do_what_is_due(now)
+
+    def connection_lost(self, connection: str, now: Now) -> None:
+        node = self._by_connection.get(connection)
+        if node is None or self.closed:
+            return
+        self._enter(now)
+        self._give_up(node)
+        self._do_what_is_due(now)
+
+    def tick(self, now: Now) -> None:
+        if self.closed:
+            return
+        self._enter(now)
+        for node in list(self._by_connection.values()):
+            if node.in_flight and node.in_flight[0].deadline <= self._now:
+                assert node.connection is not None
+                self.outbox.append(Disconnect(node.connection))
+                self._give_up(node)
+        self._do_what_is_due(now)
+
+    def next_deadline(self) -> int | None:
+        if self.closed:
+            return None
+        deadlines = [node.in_flight[0].deadline for node in self._by_connection.values() if node.in_flight]
+        deadlines += [at for at in self.next_work() if at is not None]
+        due_at = self.metadata.due_at() if self.busy() else None
+        chance = self.next_chance() if due_at is not None else None
+        if due_at is not None and chance is not None:
+            deadlines.append(max(due_at, chance))
+        return max(min(deadlines), self._now + 1) if deadlines else None
+
+    def disconnect(self) -> None:
+        """Hang up everywhere, for good."""
+        self.outbox += [Disconnect(connection) for connection in self._by_connection]
+        self._by_connection.clear()
+        self.closed = True
+
+    # for subclasses
+
+    def work(self, now: Now) -> None:
+        """Send what can be sent now."""
+
+    def next_work(self) -> list[int | None]:
+        """When work() may have something to do again without being told, in ms."""
+        return []
+
+    def busy(self) -> bool:
+        """Whether metadata is kept fresh now: a consumer that nobody polls does nothing."""
+        return True
+
+    def metadata_changed(self, now: Now) -> None:
+        """The image of the cluster was read again."""
+
+    def ready(self, node_id: int) -> Node | None:
+        """The node, if it can be sent to; else starts to connect and returns None."""
+        node = self.nodes.get(node_id)
+        if node is None:
+            self.metadata.refresh()
+            return None
+        return self._ready(node)
+
+    def request(self, node: Node, api: str, body: dict[str, Any], answer: Answer | None) -> None:
+        """Send a request to a ready node. answer=None: there will be none (acks=0)."""
+        assert node.connection is not None and node.versions is not None, "asked ready() first"
+        schema = API[api]
+        lowest, highest = node.versions.get(schema.key, (0, -1))
+        version = min(highest, schema.max_version, HIGHEST.get(api, schema.max_version))
+        if version < max(lowest, schema.min_version):
+            raise ValueError(
+                f"{node.name} offers {api} in versions {lowest}-{highest}, and this client knows none of them"
+            )
+        self._send(node, api, version, body, answer)
+
+    # connections
+
+    def _enter(self, now: Now) -> None:
+        self._now = self.trace.now = now.monotonic_ms
+
+    def _do_what_is_due(self, now: Now) -> None:
+        if self.busy():
+            self._refresh_metadata_if_due(now)
+        self.work(now)
+
+    def _ready(self, node: Node) -> Node | None:
+        if node.ready:
+            return node
+        if node.connection is None and self._now >= node.retry_at and not self.closed:
+            self.connections += 1
+            node.connection = f"{self.name}#{self.connections}"
+            self._by_connection[node.connection] = node
+            self.outbox.append(Connect(node.connection, node.address))
+            self._ask_versions(node, API["ApiVersions"].max_version)
+        return None
+
+    def _ask_versions(self, node: Node, version: int) -> None:
+        body = {"client_software_name": "minikafka", "client_software_version": "1"} if version >= 3 else {}
+
+        def answer(response: Message | None) -> None:
+            if response is None:
+                return
+            if response.error_code == UNSUPPORTED_VERSION:
+                assert version > 0, "every broker answers ApiVersions 0"
+                self._ask_versions(node, 0)
+            else:
+                node.versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+        self._send(node, "ApiVersions", version, body, answer)
+
+    @staticmethod
+    def _version_of_answer(waiting: InFlight, frame: Any) -> int:
+        """A broker that does not know our version of ApiVersions says so in the form of version 0 (KIP-511)."""
+        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
+            return 0
+        return waiting.version
+
+    def _send(self, node: Node, api: str, version: int, body: dict[str, Any], answer: Answer | None) -> None:
+        assert node.connection is not None
+        self._correlation_id += 1
+        self.outbox.append(
+            Send(node.connection, encode_request(api, version, self._correlation_id, self.client_id, body))
+        )
+        if answer is not None:
+            deadline = self._now + self.request_timeout_ms
+            node.in_flight.append(InFlight(api, version, self._correlation_id, deadline, answer))
+        if self.trace:
+            self.trace.emit(
+                "RequestSent",
+                to=node.name, api=api, version=version, connection=node.connection, correlation_id=self._correlation_id,
+            )  # fmt: skip
+
+    def _give_up(self, node: Node) -> None:
+        """Forget a connection; everything in flight on it has failed."""
+        assert node.connection is not None
+        del self._by_connection[node.connection]
+        node.connection, node.versions = None, None
+        node.retry_at = self._now + self.reconnect_backoff_ms
+        failed, node.in_flight = node.in_flight, deque()
+        self.metadata.refresh()
+        for waiting in failed:
+            waiting.answer(None)
+
+    # metadata
+
+    def _refresh_metadata_if_due(self, now: Now) -> None:
+        due_at = self.metadata.due_at()
+        if due_at is None or due_at > self._now:
+            return
+        node = self.any_node()
+        if node is None:
+            return
+        self.metadata.asked(self._now)
+
+        def answer(response: Message | None) -> None:
+            if response is None:
+                self.metadata.failed(self._now)
+                return
+            self.metadata.update(response, self._now)
+            self._take_over_addresses()
+            self.metadata_changed(now)
+
+        self.request(node, "Metadata", self.metadata.request(), answer)
+
+    def any_node(self) -> Node | None:
+        """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
+        known = list(self.nodes.values()) or self.bootstrap
+        ready = [node for node in known if node.ready]
+        if ready:
+            return min(ready, key=lambda node: len(node.in_flight))
+        if not any(node.connection for node in known):
+            waiting_least = min(known, key=lambda node: node.retry_at)
+            self._ready(waiting_least)
+        return None
+
+    def next_chance(self) -> int | None:
+        """When any_node() may get further by itself, in ms; None while a connection is on its way."""
+        known = list(self.nodes.values()) or self.bootstrap
+        if any(node.ready for node in known):
+            return self._now
+        if any(node.connection for node in known):
+            return None
+        return min(node.retry_at for node in known)
+
+    def _take_over_addresses(self) -> None:
+        for node_id, address in self.metadata.brokers.items():
+            known = self.nodes.get(node_id)
+            if known is None or known.address != address:
+                if known is not None and known.connection is not None:
+                    self.outbox.append(Disconnect(known.connection))
+                    self._give_up(known)
+                self.nodes[node_id] = self._bootstrapped(node_id, address)
+
+    def _bootstrapped(self, node_id: int, address: Address) -> Node:
+        """A node for this address. An open bootstrap connection to it goes on as the node's, which spares one more."""
+        node = Node(node_id, address)
+        for first in self.bootstrap:
+            if first.address == address and first.ready and not first.in_flight:
+                node.connection, node.versions = first.connection, first.versions
+                assert node.connection is not None
+                self._by_connection[node.connection] = node
+                first.connection, first.versions = None, None
+        return node

@@ -1,0 +1,391 @@
+"""The producer: records in, batches out, answers back to whoever holds the future.
+
+From the front: a partitioner chooses (partitioners.py), records wait in batches (accumulator.py), and whenever
+something happens the ready batches of each leader leave in one Produce request, up to
+max_in_flight_requests_per_connection of them at a time.
+
+With enable_idempotence (the default, as in Java) each batch carries producer id, epoch and the sequence number of its
+first record (KIP-98): the broker recognises a retry it has already, and refuses a gap. When a batch with a number is
+given up, the numbers after it can't be right any more: once nothing is in flight, the producer raises its epoch and
+numbers from 0 again (KIP-360).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minikafka.clients.accumulator import Accumulator, Batch, Headers, record_size
+from minikafka.clients.connection import Client, Node, Now
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
+from minikafka.clients.future import Future
+from minikafka.clients.metadata import Address
+from minikafka.clients.partitioners import Choice, Partitions, partitioner
+from minikafka.clients.structs import TopicPartition, text
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import encode_batch
+from minikafka.wire.schema import Message
+
+DEFAULTS: dict[str, Any] = {
+    "acks": "all",
+    "enable_idempotence": None,  # None: as far as acks and max_in_flight allow it, as in Java
+    "linger_ms": 5,
+    "batch_size": 16384,
+    "buffer_memory": 33554432,
+    "compression_type": None,
+    "max_in_flight_requests_per_connection": 5,
+    "max_request_size": 1048576,
+    "partitioner": None,
+    "key_serializer": None,
+    "value_serializer": None,
+    "retries": 2147483647,
+    "retry_backoff_ms": 100,
+    "reconnect_backoff_ms": 50,
+    "request_timeout_ms": 30000,
+    "delivery_timeout_ms": 120000,
+    "max_block_ms": 60000,
+    "metadata_max_age_ms": 300000,
+    "client_id": None,
+}
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+MAX_SEQUENCE = 2**31
+MAX_EPOCH = 2**15 - 1
+
+
+class Producer(Client):
+    """config: as DEFAULTS, names and units as in kafka-python. random: a function that returns a float in [0, 1)."""
+
+    def __init__(
+        self, name: str, bootstrap: Sequence[Address], trace: Trace, random: Callable[[], float], **config: Any
+    ) -> None:
+        self.config = checked({**DEFAULTS, **config})
+        given = self.config
+        super().__init__(
+            name,
+            bootstrap,
+            trace,
+            client_id=given["client_id"] or name,
+            request_timeout_ms=given["request_timeout_ms"],
+            retry_backoff_ms=given["retry_backoff_ms"],
+            reconnect_backoff_ms=given["reconnect_backoff_ms"],
+            metadata_max_age_ms=given["metadata_max_age_ms"],
+        )
+        self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
+        self.partitioner = partitioner(given["partitioner"], random, given["batch_size"])
+        self.flushing = 0
+        self.producer_id, self.producer_epoch = -1, -1
+        self._asking_for_id = False
+        self._renumber = False
+        self._next_sequence: dict[TopicPartition, int] = {}
+        self._in_flight: dict[Batch, None] = {}
+        self._numbered: dict[TopicPartition, list[Batch]] = {}  # sent at least once and not answered for good, in order
+        if self.trace:
+            self.trace.emit("ClientStarted", client="producer", topics=[])
+
+    # what a program calls, through the shell
+
+    def size_of(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
+        """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no request could hold it."""
+        size = record_size(0, 0, key, value, headers)
+        if size > self.config["max_request_size"]:
+            limit = self.config["max_request_size"]
+            raise KafkaError(Error.MESSAGE_TOO_LARGE, f"the record has {size} bytes; max_request_size is {limit}")
+        return size
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp_ms: int | None,
+        now: Now,
+        original: tuple[Any, Any] = (None, None),
+    ) -> Future:
+        """Choose a partition and put the record into the buffer.
+
+        The topic's metadata must be known, and the buffer have room.
+        """
+        if self.closed:
+            raise IllegalStateError(f"{self.name} is closed")
+        self._enter(now)
+        known = self.metadata.partitions(topic)
+        assert known, "the shell waits for metadata first"
+        partitions = Partitions(
+            topic, list(known), [number for number, each in known.items() if each.leader is not None]
+        )
+        choice = self._choose(partitions, key, value, partition, original)
+        timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
+        target = TopicPartition(topic, choice.partition)
+        future, _ = self.accumulator.append(target, self._now, timestamp, key, value, headers)
+        last = self.accumulator.queues[target][-1]
+        size = last.size_bytes if len(last.records) == 1 else record_size(0, 0, key, value, headers)
+        self.partitioner.appended(topic, choice.partition, size, last.closed, partitions)
+        if self.trace:
+            self.trace.emit(
+                "PartitionChosen",
+                topic=topic, partition=choice.partition, partitions=len(known), key=text(key), value=text(value),
+                how=choice.how, hash=choice.hash,
+            )  # fmt: skip
+        self._do_what_is_due(now)
+        return future
+
+    def unfinished(self) -> list[Batch]:
+        """The batches that a flush now has to wait for."""
+        return list(self.accumulator.incomplete)
+
+    def close(self, now: Now) -> None:
+        """Hang up; what is not acknowledged yet fails."""
+        self._enter(now)
+        for batch in self.unfinished():
+            self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
+        self.disconnect()
+        if self.trace:
+            self.trace.emit("ClientClosed")
+
+    # what happens by itself
+
+    @property
+    def idempotent(self) -> bool:
+        return bool(self.config["enable_idempotence"])
+
+    def work(self, now: Now) -> None:
+        self._expire()
+        if not self.accumulator.incomplete or not self._has_producer_id():
+            return
+        for node_id, ready in sorted(self._ready_by_leader().items()):
+            node = self.ready(node_id)
+            limit = self.config["max_in_flight_requests_per_connection"]
+            if node is not None and len(node.in_flight) < limit:
+                self._send_batches(node, ready)
+
+    def next_work(self) -> list[int | None]:
+        if not self.accumulator.incomplete:
+            return []
+        oldest = next(iter(self.accumulator.incomplete))
+        deadlines: list[int | None] = [oldest.created_ms + self.config["delivery_timeout_ms"]]
+        if self.idempotent and self.producer_id < 0:
+            return deadlines if self._asking_for_id else [*deadlines, self.next_chance()]
+        for partition, queue in self.accumulator.queues.items():
+            if queue and self._may_go(queue[0]):
+                deadlines.append(self._when_sent(partition, self.accumulator.ready_at(queue, bool(self.flushing))))
+        return deadlines
+
+    def _when_sent(self, partition: TopicPartition, ready_at: int) -> int | None:
+        """When a ready batch can leave; None: when something arrives, be it an answer, a connection or metadata."""
+        leader = self.metadata.leader(*partition)
+        node = None if leader is None else self.nodes.get(leader)
+        if node is None or (node.connection is not None and not node.ready):
+            return None
+        if node.ready:
+            full = len(node.in_flight) >= self.config["max_in_flight_requests_per_connection"]
+            return None if full else ready_at
+        return max(ready_at, node.retry_at)
+
+    def _choose(
+        self,
+        partitions: Partitions,
+        key: bytes | None,
+        value: bytes | None,
+        given: int | None,
+        original: tuple[Any, Any],
+    ) -> Choice:
+        if given is None:
+            return self.partitioner.choose(key, value, partitions, original)
+        if given not in partitions.all:
+            highest = partitions.all[-1]
+            raise ValueError(f"{partitions.topic} has no partition {given!r}: its partitions are 0 to {highest}")
+        return Choice(given, "the program said so")
+
+    def _ready_by_leader(self) -> dict[int, list[TopicPartition]]:
+        """Partitions with a batch to send now, by leader; the one that waited longest comes first."""
+        at_once = bool(self.flushing) or not self.accumulator.has_room(self.config["batch_size"])
+        found: list[tuple[int, int, TopicPartition]] = []
+        for partition, queue in self.accumulator.queues.items():
+            if queue and self.accumulator.ready_at(queue, at_once) <= self._now and self._may_go(queue[0]):
+                leader = self.metadata.leader(*partition)
+                if leader is None:
+                    self.metadata.refresh()
+                else:
+                    found.append((queue[0].created_ms, leader, partition))
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for _, leader, partition in sorted(found):
+            by_leader.setdefault(leader, []).append(partition)
+        return by_leader
+
+    def _may_go(self, batch: Batch) -> bool:
+        """A retry goes alone, the lowest number first. Before renumbering, all answers must be in."""
+        if self._renumber:
+            return False
+        numbered = self._numbered.get(batch.partition)
+        return batch.base_sequence < 0 or not numbered or numbered[0] is batch
+
+    def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
+        room = self.config["max_request_size"]
+        batches: list[Batch] = []
+        for partition in partitions:
+            first = self.accumulator.queues[partition][0]
+            if batches and first.size_bytes > room:
+                break
+            room -= first.size_bytes
+            batches.append(self._numbered_batch(self.accumulator.take(partition)))
+        acks = {"all": -1}.get(self.config["acks"], self.config["acks"])
+        topics: dict[str, list[dict[str, Any]]] = {}
+        for batch in batches:
+            part = {"index": batch.partition.partition, "records": self._encode(batch)}
+            topics.setdefault(batch.partition.topic, []).append(part)
+        body = {
+            "acks": acks,
+            "timeout_ms": self.request_timeout_ms,
+            "topic_data": [{"name": topic, "partition_data": parts} for topic, parts in topics.items()],
+        }
+        if acks == 0:
+            self.request(node, "Produce", body, None)
+            for batch in batches:
+                self._succeed(batch, -1, -1)
+        else:
+            self._in_flight.update(dict.fromkeys(batches))
+            self.request(node, "Produce", body, lambda response: self._answered(batches, response))
+
+    def _encode(self, batch: Batch) -> bytes:
+        return encode_batch(
+            batch.records,
+            compression=self.config["compression_type"] or "none",
+            producer_id=batch.producer[0],
+            producer_epoch=batch.producer[1],
+            base_sequence=batch.base_sequence,
+        )
+
+    def _answered(self, batches: list[Batch], response: Message | None) -> None:
+        for batch in batches:
+            del self._in_flight[batch]
+        if response is None:
+            for batch in batches:
+                self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None)
+            return
+        answers = {
+            TopicPartition(topic.name, part.index): part
+            for topic in response.responses
+            for part in topic.partition_responses
+        }
+        for batch in batches:
+            answer = answers[batch.partition]
+            error = Error(answer.error_code)
+            if error in (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER):
+                known = error is Error.NONE
+                self._succeed(batch, answer.base_offset if known else -1, answer.log_append_time_ms if known else -1)
+            else:
+                self._retry_or_fail(batch, error, answer.error_message)
+
+    def _retry_or_fail(self, batch: Batch, error: Error, why: str | None) -> None:
+        batch.attempts += 1
+        # A gap because an earlier batch is on its way again is no reason to give up (KIP-98).
+        behind = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self._numbered[batch.partition][0] is not batch
+        if (error.retriable or behind) and batch.attempts <= self.config["retries"] and not self._expired(batch):
+            batch.retry_at = self._now + self.retry_backoff_ms
+            self.accumulator.put_back(batch)
+            self.metadata.refresh()
+        else:
+            self._fail(batch, KafkaError(error, why))
+
+    # sequence numbers
+
+    def _has_producer_id(self) -> bool:
+        if not self.idempotent:
+            return True
+        if self._renumber and not self._in_flight:
+            self._begin_next_epoch()
+        if self.producer_id >= 0:
+            return True
+        node = None if self._asking_for_id else self.any_node()
+        if node is not None:
+            self._asking_for_id = True
+            body = {"transactional_id": None, "transaction_timeout_ms": 60000}
+            self.request(node, "InitProducerId", body, self._take_producer_id)
+        return False
+
+    def _begin_next_epoch(self) -> None:
+        self._renumber = False
+        self.producer_epoch += 1
+        if self.producer_epoch == MAX_EPOCH:
+            self.producer_id = -1
+        self._next_sequence.clear()
+        self._numbered.clear()
+        for batch in self.accumulator.incomplete:
+            batch.base_sequence = -1
+
+    def _take_producer_id(self, response: Message | None) -> None:
+        self._asking_for_id = False
+        if response is not None and response.error_code == Error.NONE:
+            self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+
+    def _numbered_batch(self, batch: Batch) -> Batch:
+        if self.idempotent and batch.base_sequence < 0:
+            batch.base_sequence = self._next_sequence.get(batch.partition, 0)
+            batch.producer = (self.producer_id, self.producer_epoch)
+            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) % MAX_SEQUENCE
+            self._numbered.setdefault(batch.partition, []).append(batch)
+        return batch
+
+    # the end of a batch
+
+    def _expired(self, batch: Batch) -> bool:
+        return self._now >= batch.created_ms + self.config["delivery_timeout_ms"]
+
+    def _expire(self) -> None:
+        for queue in list(self.accumulator.queues.values()):
+            while queue and self._expired(queue[0]):
+                seconds = self.config["delivery_timeout_ms"] / 1000
+                lost = queue.popleft()
+                self._fail(lost, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
+
+    def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
+        self._forget(batch)
+        if self.trace:
+            topic, partition = batch.partition
+            self.trace.emit(
+                "RecordsAcknowledged",
+                topic=topic,
+                partition=partition,
+                base_offset=base_offset,
+                count=len(batch.records),
+            )
+        batch.succeed(base_offset, log_append_time_ms)
+
+    def _fail(self, batch: Batch, error: KafkaError) -> None:
+        self._renumber = self._renumber or batch.base_sequence >= 0
+        self._forget(batch)
+        if self.trace:
+            topic, partition = batch.partition
+            self.trace.emit(
+                "SendFailed", topic=topic, partition=partition, count=len(batch.records), error=error.error.name
+            )
+        batch.fail(error)
+
+    def _forget(self, batch: Batch) -> None:
+        self.accumulator.finished(batch)
+        numbered = self._numbered.get(batch.partition, [])
+        if batch in numbered:
+            numbered.remove(batch)
+
+
+def checked(config: dict[str, Any]) -> dict[str, Any]:
+    """A producer's configuration with what follows from other values filled in; ValueError in plain words."""
+    if config["acks"] in (-1, "-1"):
+        config["acks"] = "all"
+    if isinstance(config["acks"], bool) or config["acks"] not in (0, 1, "0", "1", "all"):
+        raise ValueError(f'acks={config["acks"]!r}: give 0, 1 or "all"')
+    config["acks"] = config["acks"] if config["acks"] == "all" else int(config["acks"])
+    config["compression_type"] = config["compression_type"] or "none"
+    if config["compression_type"] not in COMPRESSIONS:
+        raise ValueError(f"compression_type={config['compression_type']!r}: give one of {', '.join(COMPRESSIONS)}")
+    possible = (
+        config["acks"] == "all" and config["max_in_flight_requests_per_connection"] <= 5 and config["retries"] > 0
+    )
+    if config["enable_idempotence"] and not possible:
+        raise ValueError('enable_idempotence needs acks="all", at most 5 requests in flight, and retries')
+    if config["enable_idempotence"] is None:
+        config["enable_idempotence"] = possible
+    return config

@@ -1,0 +1,87 @@
+"""What clients hand to a program: kafka-python's named tuples, which print as one short line."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic. Equal to any (topic, partition) tuple, kafka-python's included."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class RecordMetadata(NamedTuple):
+    """Where an acknowledged record is.
+
+    offset is -1 when it is not known (acks=0, or a duplicate the broker had already).
+    """
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int
+    checksum: None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordMetadata(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
+            f"timestamp={self.timestamp})"
+        )
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The first record at or after a time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class ConsumerRecord(NamedTuple):
+    """A record that was read.
+
+    timestamp: ms since the epoch; timestamp_type: 0 CreateTime, 1 LogAppendTime; sizes: bytes, -1 for null.
+    """
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: list[tuple[str, bytes | None]]
+    checksum: None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+    def __str__(self) -> str:
+        key = "" if self.key is None else f"{text(self.key)}: "
+        return f"{self.topic}-{self.partition} offset {self.offset}  {key}{text(self.value)}"
+
+    def __repr__(self) -> str:
+        headers = f", headers={self.headers!r}" if self.headers else ""
+        return (
+            f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, key={self.key!r}, "
+            f"value={self.value!r}, timestamp={self.timestamp}{headers})"
+        )
+
+
+def text(value: Any) -> str | None:
+    """A key or value for people: bytes as UTF-8 where they are, null as None."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    return str(value)

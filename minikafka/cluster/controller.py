@@ -1,0 +1,219 @@
+"""The controller decides: it reads the image and a wish, and returns the records that would fulfil it.
+
+Nothing here writes. Each function takes the image as it is and returns metadata records, or raises the KafkaError
+that the client gets; the caller appends the records to the metadata log, and the image follows when they are
+committed. Placement follows Apache Kafka's striped placer in spirit: leaders go round the live brokers from a random
+first one, so that load spreads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from minikafka.cluster.metadata import (
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    Endpoint,
+    Image,
+    MetadataRecord,
+    Topic,
+)
+from minikafka.wire.errors import Error, KafkaError
+
+LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+TOPIC_NAME_MAX_LENGTH = 249
+MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
+PRODUCER_ID_BLOCK_SIZE = 1000
+
+METADATA_VERSION = 30  # 4.3-IV0
+OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
+
+Placement = Sequence[Sequence[int]]
+
+
+def feature_levels() -> list[MetadataRecord]:
+    """What a new cluster starts with (KIP-584, KIP-778)."""
+    return [MetadataRecord("FeatureLevelRecord", 0, {"name": "metadata.version", "feature_level": METADATA_VERSION})]
+
+
+def register_broker(
+    broker_id: int, incarnation_id: bytes, log_directory_id: bytes, endpoints: Mapping[str, Endpoint], broker_epoch: int
+) -> list[MetadataRecord]:
+    """A broker comes: registered fenced, then unfenced. broker_epoch: the offset the first record will get."""
+    end_points = [
+        {"name": name, "host": host, "port": port, "security_protocol": 0} for name, (host, port) in endpoints.items()
+    ]
+    registration = {
+        "broker_id": broker_id,
+        "incarnation_id": incarnation_id,
+        "broker_epoch": broker_epoch,
+        "end_points": end_points,
+        "features": [
+            {
+                "name": "metadata.version",
+                "min_supported_version": OLDEST_METADATA_VERSION,
+                "max_supported_version": METADATA_VERSION,
+            }
+        ],
+        "fenced": True,
+        "log_dirs": [log_directory_id],
+    }
+    unfence = {"broker_id": broker_id, "broker_epoch": broker_epoch, "fenced": -1}
+    return [
+        MetadataRecord("RegisterBrokerRecord", 3, registration),
+        MetadataRecord("BrokerRegistrationChangeRecord", 1, unfence),
+    ]
+
+
+def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
+    """After a broker came or went: every partition whose leader must change gets a live in-sync one, in a new leader
+    epoch.
+    """
+    records = []
+    for name, number, partition in image.all_partitions():
+        candidates = [broker for broker in partition.replicas if broker in live and broker in partition.isr]
+        leader = candidates[0] if candidates else NO_LEADER
+        change = {"partition_id": number, "topic_id": image.topics[name].topic_id, "leader": leader}
+        records.append(MetadataRecord("PartitionChangeRecord", 2, change))
+    return records
+
+
+def check_topic_name(name: str, image: Image) -> None:
+    """Kafka's rules for names, and no two names that differ only in '.' and '_' (their metrics would collide)."""
+    if not name:
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: the empty string is not allowed")
+    if name in (".", ".."):
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}' is not allowed")
+    if len(name) > TOPIC_NAME_MAX_LENGTH:
+        raise KafkaError(
+            Error.INVALID_TOPIC_EXCEPTION,
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
+            f"{TOPIC_NAME_MAX_LENGTH}",
+        )
+    if not LEGAL_TOPIC_NAME.fullmatch(name):
+        raise KafkaError(
+            Error.INVALID_TOPIC_EXCEPTION,
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'",
+        )
+    if name not in image.topics:
+        metric = name.replace(".", "_")
+        for other in image.topics:
+            if other.replace(".", "_") == metric:
+                raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+
+
+def place(image: Image, partitions: int, replication_factor: int, first: int) -> Placement:
+    """Replicas for each new partition; the first one leads. first: a non-negative integer that says where the round
+    begins.
+    """
+    live = [broker.broker_id for broker in image.live_brokers()]
+    if partitions < 1:
+        raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+    if replication_factor < 1:
+        raise KafkaError(
+            Error.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if replication_factor > len(live):
+        raise KafkaError(
+            Error.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
+            f"{replication_factor} cannot be reached because only {len(live)} broker(s) are registered.",
+        )
+    return [
+        [live[(first + number + replica) % len(live)] for replica in range(replication_factor)]
+        for number in range(partitions)
+    ]
+
+
+def check_placement(image: Image, assignments: Mapping[int, Sequence[int]], first_partition: int = 0) -> Placement:
+    """A placement chosen by the client: dense partition numbers, known and distinct brokers, equally many each."""
+    if sorted(assignments) != list(range(first_partition, first_partition + len(assignments))):
+        raise KafkaError(
+            Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
+    sizes = set()
+    for number in sorted(assignments):
+        brokers = list(assignments[number])
+        if not brokers:
+            raise KafkaError(
+                Error.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes an empty replica list."
+            )
+        if len(set(brokers)) != len(brokers):
+            raise KafkaError(
+                Error.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes the broker {brokers[0]} more than once.",
+            )
+        for broker in brokers:
+            if broker not in image.brokers:
+                raise KafkaError(
+                    Error.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes broker {broker}, but no such broker is registered.",
+                )
+        sizes.add(len(brokers))
+    if len(sizes) > 1:
+        raise KafkaError(
+            Error.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes partitions with different numbers of replicas.",
+        )
+    return [assignments[number] for number in sorted(assignments)]
+
+
+def create_topic(
+    image: Image, name: str, topic_id: bytes, placement: Placement, configs: Mapping[str, str]
+) -> list[MetadataRecord]:
+    """A new topic with its partitions and configs."""
+    if name in image.topics:
+        raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    records = [MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})]
+    for key, value in configs.items():
+        config = {"resource_type": TOPIC_RESOURCE, "resource_name": name, "name": key, "value": value}
+        records.append(MetadataRecord("ConfigRecord", 0, config))
+    return records + [_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)]
+
+
+def create_partitions(topic: Topic, placement: Placement) -> list[MetadataRecord]:
+    """More partitions for a topic. Existing ones stay as they are, records and all."""
+    first = len(topic.partitions)
+    return [_new_partition(topic.topic_id, number, replicas) for number, replicas in enumerate(placement, first)]
+
+
+def delete_topic(topic: Topic) -> list[MetadataRecord]:
+    """A topic goes, with its partitions and configs."""
+    return [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic.topic_id})]
+
+
+def alter_config(resource_type: int, resource_name: str, changes: Mapping[str, str | None]) -> list[MetadataRecord]:
+    """Set configs, or take them back (None)."""
+    return [
+        MetadataRecord(
+            "ConfigRecord",
+            0,
+            {"resource_type": resource_type, "resource_name": resource_name, "name": name, "value": value},
+        )
+        for name, value in changes.items()
+    ]
+
+
+def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> tuple[range, list[MetadataRecord]]:
+    """The next block of producer ids for a broker (KIP-730). Ids of a block that was not used up are never given
+    again.
+    """
+    block = range(image.next_producer_id, image.next_producer_id + PRODUCER_ID_BLOCK_SIZE)
+    fields = {"broker_id": broker_id, "broker_epoch": broker_epoch, "next_producer_id": block.stop}
+    return block, [MetadataRecord("ProducerIdsRecord", 0, fields)]
+
+
+def _new_partition(topic_id: bytes, number: int, replicas: Sequence[int]) -> MetadataRecord:
+    fields = {
+        "partition_id": number,
+        "topic_id": topic_id,
+        "replicas": list(replicas),
+        "isr": list(replicas),
+        "leader": replicas[0],
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+    }
+    return MetadataRecord("PartitionRecord", 0, fields)

@@ -1,0 +1,194 @@
+"""The metadata image: what the cluster consists of, as the metadata log says (KIP-500, KIP-631).
+
+Records of `__cluster_metadata-0` go in, one at a time and in order; brokers, topics, partitions and configs come out.
+Every node that has replayed the log up to the same offset holds an equal image. Nothing else may change an image, so
+a restart is a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from minikafka.wire.errors import Error, KafkaError
+
+METADATA_TOPIC = "__cluster_metadata"
+BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # ConfigResource.Type
+NO_LEADER = -1
+UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
+
+Endpoint = tuple[str, int]
+
+
+class MetadataRecord(NamedTuple):
+    """One record of the metadata log before it is encoded: the schema's name, version and fields."""
+
+    name: str
+    version: int
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistration:
+    """A broker that registered. broker_epoch: the offset of its RegisterBrokerRecord. A fenced broker leads nothing."""
+
+    broker_id: int
+    broker_epoch: int
+    incarnation_id: bytes
+    endpoints: dict[str, Endpoint]
+    fenced: bool
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition's place in the cluster. leader: a broker id or NO_LEADER. Epochs grow by one with each change."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """topic_id: 16 bytes (KIP-516). partitions: keyed by partition number, dense from 0."""
+
+    name: str
+    topic_id: bytes
+    partitions: dict[int, Partition] = field(default_factory=dict)
+
+
+class Image:
+    """The cluster as of one offset of the metadata log. `apply` is the only way to change it."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerRegistration] = {}
+        self.topics: dict[str, Topic] = {}
+        self.topic_names: dict[bytes, str] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.features: dict[str, int] = {}
+        self.next_producer_id = 0
+
+    def apply(self, offset: int, record: MetadataRecord) -> None:
+        """Take in one committed record. offset: where it stands in the metadata log."""
+        apply = APPLY.get(record.name)
+        if apply is not None:
+            apply(self, offset, record.fields)
+
+    def topic(self, name: str) -> Topic:
+        """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
+        found = self.topics.get(name)
+        if found is None:
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return found
+
+    def topic_by_id(self, topic_id: bytes) -> Topic:
+        """The topic, or UNKNOWN_TOPIC_ID."""
+        name = self.topic_names.get(topic_id)
+        if name is None:
+            raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+        return self.topics[name]
+
+    def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
+        """(topic, partition number, partition), topics in the order of creation."""
+        for topic in self.topics.values():
+            for number, partition in topic.partitions.items():
+                yield topic.name, number, partition
+
+    def config(self, resource_type: int, name: str) -> dict[str, str]:
+        """The configs set on this very resource, without any default."""
+        return self.configs.get((resource_type, name), {})
+
+    def live_brokers(self) -> list[BrokerRegistration]:
+        """Brokers that may lead, by id."""
+        return [self.brokers[broker_id] for broker_id in sorted(self.brokers) if not self.brokers[broker_id].fenced]
+
+
+def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    endpoints = {end_point["name"]: (end_point["host"], end_point["port"]) for end_point in fields["end_points"]}
+    image.brokers[fields["broker_id"]] = BrokerRegistration(
+        broker_id=fields["broker_id"],
+        broker_epoch=offset,
+        incarnation_id=fields["incarnation_id"],
+        endpoints=endpoints,
+        fenced=fields["fenced"],
+        rack=fields.get("rack"),
+    )
+
+
+def _change_broker_registration(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    broker = image.brokers[fields["broker_id"]]
+    assert broker.broker_epoch == fields["broker_epoch"], "a registration change must name the broker's current epoch"
+    if fields["fenced"] != 0:
+        image.brokers[broker.broker_id] = replace(broker, fenced=fields["fenced"] == 1)
+
+
+def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
+    image.topic_names[fields["topic_id"]] = fields["name"]
+
+
+def _partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    topic = image.topic_by_id(fields["topic_id"])
+    topic.partitions[fields["partition_id"]] = Partition(
+        replicas=tuple(fields["replicas"]),
+        isr=tuple(fields["isr"]),
+        leader=fields["leader"],
+        leader_epoch=fields["leader_epoch"],
+        partition_epoch=fields["partition_epoch"],
+    )
+
+
+def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    topic = image.topic_by_id(fields["topic_id"])
+    partition = topic.partitions[fields["partition_id"]]
+    isr, leader = fields.get("isr"), fields.get("leader", UNCHANGED_LEADER)
+    topic.partitions[fields["partition_id"]] = replace(
+        partition,
+        isr=partition.isr if isr is None else tuple(isr),
+        leader=partition.leader if leader == UNCHANGED_LEADER else leader,
+        leader_epoch=partition.leader_epoch + (leader != UNCHANGED_LEADER),
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    name = image.topic_names.pop(fields["topic_id"])
+    del image.topics[name]
+    image.configs.pop((TOPIC_RESOURCE, name), None)
+
+
+def _config(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    resource = (fields["resource_type"], fields["resource_name"])
+    configs = image.configs.setdefault(resource, {})
+    if fields["value"] is None:
+        configs.pop(fields["name"], None)
+    else:
+        configs[fields["name"]] = fields["value"]
+    if not configs:
+        del image.configs[resource]
+
+
+def _feature_level(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    image.features[fields["name"]] = fields["feature_level"]
+
+
+def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    image.next_producer_id = fields["next_producer_id"]
+
+
+# A record type that is missing here changes nothing that this project uses (NoOpRecord, for one).
+APPLY: dict[str, Callable[[Image, int, dict[str, Any]], None]] = {
+    "RegisterBrokerRecord": _register_broker,
+    "BrokerRegistrationChangeRecord": _change_broker_registration,
+    "TopicRecord": _topic,
+    "PartitionRecord": _partition,
+    "PartitionChangeRecord": _change_partition,
+    "RemoveTopicRecord": _remove_topic,
+    "ConfigRecord": _config,
+    "FeatureLevelRecord": _feature_level,
+    "ProducerIdsRecord": _producer_ids,
+}

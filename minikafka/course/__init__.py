@@ -1,0 +1,1 @@
+"""The course: predictions, checks, verdicts, editions, the claims ledger, the cluster switch, the doctor."""

@@ -1,0 +1,65 @@
+"""The claims ledger, `notebooks/claims.toml`: what introductions to Kafka say, a verdict on each, and the evidence.
+
+Evidence names something that a test can find (a cell of a notebook, a test) or cites a KIP or Kafka's documentation.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+LEDGER = Path(__file__).resolve().parents[2] / "notebooks" / "claims.toml"
+VERDICTS = ("true", "true with a condition", "false")
+RUN_ON = ("minikafka", "Apache Kafka", "cited")
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """on: what it ran on. where: `01#cell-id`, `tests/file.py::test_name`, or a citation."""
+
+    on: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """text: as introductions say it. but: the condition, or what is true instead; empty when it is simply true."""
+
+    id: str
+    section: str
+    lesson: str
+    text: str
+    verdict: str
+    but: str
+    evidence: tuple[Evidence, ...]
+
+
+@cache
+def ledger(path: Path = LEDGER) -> tuple[Claim, ...]:
+    """Every claim, in the file's order."""
+    found = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
+    return tuple(
+        Claim(**{"but": "", **claim, "evidence": tuple(Evidence(**each) for each in claim["evidence"])})
+        for claim in found
+    )
+
+
+def _claim(evidence: list[dict[str, str]], **fields: str) -> Claim:
+    return Claim(**fields, evidence=tuple(Evidence(**each) for each in evidence))
+
+
+def table(claims: Iterable[Claim]) -> str:
+    """The claims as text: each with its verdict, then the condition, then what it ran on."""
+    lines = []
+    for claim in claims:
+        lines += textwrap.wrap(f'"{claim.text}"', _WIDTH)
+        tested_on = sorted({evidence.on for evidence in claim.evidence}, key=RUN_ON.index)
+        verdict = f"{claim.verdict}{': ' if claim.but else ''}{claim.but} [{', '.join(tested_on)}]"
+        lines += textwrap.wrap(verdict, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)

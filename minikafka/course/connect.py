@@ -1,0 +1,99 @@
+"""The cluster switch: lessons that use a real client ask here which Kafka they talk to.
+
+    from minikafka.course.connect import connect
+
+    kafka = connect()
+    kafka.producer().send("orders", key="alice", value={"status": "paid"})
+
+Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a child process, which goes when the kernel goes.
+MINIKAFKA_BOOTSTRAP=host:port,host:port names any other cluster: Apache Kafka, or one for a whole class.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from functools import lru_cache
+from typing import Any
+
+from minikafka.clients.serializers import serialize
+from minikafka.server.embedded import Served
+
+VARIABLE = "MINIKAFKA_BOOTSTRAP"
+
+_OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
+_NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
+_NOBODY = """nobody answers at {bootstrap}, which {variable} names.
+  Start that cluster, or unset {variable}: the notebook then starts a small Kafka of its own."""
+
+_ANSWER_WITHIN_MS = 10_000
+
+
+def named() -> str:
+    """The cluster that the environment names, or an empty text."""
+    return os.environ.get(VARIABLE, "").strip()
+
+
+def bootstrap() -> str:
+    """host:port, or several with commas between. The first call may start the kernel's own Kafka."""
+    return named() or _own().bootstrap
+
+
+@lru_cache(maxsize=None)
+def _own() -> Served:
+    served = Served()
+    atexit.register(served.stop)
+    return served
+
+
+def connect() -> Connection:
+    """A connection to the cluster of the switch; says which one it is. Raises ConnectionError when nobody answers there."""
+    connection = Connection(bootstrap())
+    connection.check()
+    print(_NAMED if named() else _OWN)
+    return connection
+
+
+class Connection:
+    """kafka-python's own clients, which take text and dicts as keys and values as the simulation's do (UTF-8, JSON).
+
+    Arguments go to kafka-python; `key_serializer` and `value_serializer` may be given too. What is read comes back as bytes.
+    """
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.bootstrap = bootstrap_servers
+
+    def __repr__(self) -> str:
+        return "Connection with .producer(), .consumer(*topics), .admin()"
+
+    def check(self) -> None:
+        """Raises ConnectionError, in plain words, when no broker answers."""
+        from kafka.errors import KafkaError
+
+        try:
+            self.admin(bootstrap_timeout_ms=_ANSWER_WITHIN_MS).close()
+        except KafkaError as error:
+            raise ConnectionError(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE)) from error
+
+    def producer(self, **configs: Any) -> Any:
+        """A KafkaProducer."""
+        from kafka import KafkaProducer, Serializer
+
+        class TextAndJson(Serializer):  # kafka-python 3 deprecates plain functions
+            def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:
+                return serialize(data)
+
+        ours = {"bootstrap_servers": self.bootstrap, "key_serializer": TextAndJson(), "value_serializer": TextAndJson()}
+        return KafkaProducer(**{**ours, **configs})
+
+    def consumer(self, *topics: str, **configs: Any) -> Any:
+        """A KafkaConsumer. Without a group_id it reads all partitions of its topics and commits nothing."""
+        from kafka import KafkaConsumer
+
+        return KafkaConsumer(*topics, **{"bootstrap_servers": self.bootstrap, **configs})
+
+    def admin(self, **configs: Any) -> Any:
+        """A KafkaAdminClient."""
+        from kafka import KafkaAdminClient
+
+        return KafkaAdminClient(**{"bootstrap_servers": self.bootstrap, **configs})

@@ -1,0 +1,184 @@
+"""The doctor: what this machine has, what is missing, and the exact fix.
+
+`minikafka doctor` prints it; a notebook shows the same with `from minikafka.course.doctor import examine; examine()`.
+Everything the lessons without Spark need is needed; the rest is said once and stops nobody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from minikafka.course.spark import SparkMissing, require_java, require_pyspark
+
+PORT = 9092
+GIGABYTE = 1_000_000_000
+OLDEST, NEWEST = (3, 11), (3, 13)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing looked at. needed: by the lessons without Spark. fix: the exact command or step when it is not good."""
+
+    what: str
+    found: str
+    good: bool = True
+    needed: bool = True
+    fix: str = ""
+
+    def __str__(self) -> str:
+        mark = "ok     " if self.good else "MISSING" if self.needed else "note   "
+        line = f"{mark}  {self.what}: {self.found}"
+        if self.good:
+            return line
+        steps = "\n".join(f"{'':12}{step.strip()}" if step.strip() else "" for step in self.fix.splitlines()[1:])
+        return "\n".join(filter(None, [line, f"{'':9}-> {self.fix.splitlines()[0]}", steps]))
+
+
+class Report(tuple[Fact, ...]):
+    """The facts, readable: one line each, and a last line that says what can be run."""
+
+    @property
+    def ready(self) -> bool:
+        """Can the lessons without Spark run?"""
+        return all(fact.good for fact in self if fact.needed)
+
+    def __str__(self) -> str:
+        last = "All lessons can run here."
+        if not self.ready:
+            last = "Do what stands after the arrows, then ask the doctor again."
+        elif not all(fact.good for fact in self):
+            last = "The lessons without Spark can run here. What the notes are about is needed for some of the others."
+        return "\n".join([*map(str, self), "", last])
+
+    __repr__ = __str__
+
+
+def examine() -> Report:
+    """Looks at this machine: takes a second, changes nothing."""
+    looks: list[Callable[[], Iterator[Fact]]] = [
+        _python, _packages, _kernel, _browser, _memory, _disk, _port, _java, _pyspark, _docker
+    ]
+    return Report(fact for look in looks for fact in look())
+
+
+def main(args: argparse.Namespace) -> int:
+    """`minikafka doctor`: exit code 0 when the lessons without Spark can run."""
+    report = examine()
+    print(report)
+    return 0 if report.ready else 1
+
+
+def _python() -> Iterator[Fact]:
+    fits = OLDEST <= sys.version_info[:2] <= NEWEST
+    fix = "install Python 3.12, remove .venv, then: make lab (Windows: py tasks.py lab)"
+    yield Fact("Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix)
+
+
+def _packages() -> Iterator[Fact]:
+    """One line a group: the core's packages, and JupyterLab with its own."""
+    for extra, what in {"": "packages of minikafka", "lab": "packages of the lessons"}.items():
+        wanted = [name for name, group in _requirements() if group == extra]
+        missing = [name for name in wanted if not _version(name)]
+        present = ", ".join(f"{name} {_version(name)}" for name in wanted)
+        found = f"{', '.join(missing)} not installed" if missing else present
+        yield Fact(what, found, not missing, fix=f'"{sys.executable}" -m pip install {" ".join(missing)}')
+
+
+def _requirements() -> Iterator[tuple[str, str]]:
+    """(name, extra) of what pyproject.toml asks for."""
+    for line in requires("minikafka") or []:
+        group = re.search(r"extra == ['\"](\w+)['\"]", line)
+        yield re.split(r"[^\w.-]", line)[0], group[1] if group else ""
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _kernel() -> Iterator[Fact]:
+    """The kernel that notebooks start here, with the option that keeps a JVM's log lines out of cells."""
+    spec = Path(sys.prefix, "share", "jupyter", "kernels", "python3", "kernel.json")
+    arguments = json.loads(spec.read_text(encoding="utf-8"))["argv"] if spec.exists() else []
+    good = "--IPKernelApp.capture_fd_output=False" in arguments
+    found = "set up by make lab" if good else "the plain one: Spark's log lines would land in your cells"
+    yield Fact("Jupyter kernel", found, good, needed=False, fix="make lab (Windows: py tasks.py lab)")
+
+
+def _browser() -> Iterator[Fact]:
+    try:
+        webbrowser.get()
+        yield Fact("browser", "found")
+    except webbrowser.Error:
+        fix = "open the address that `make lab` prints in a browser that reaches this machine"
+        yield Fact("browser", "none that Python can start", False, needed=False, fix=fix)
+
+
+def _memory() -> Iterator[Fact]:
+    free = _free_memory()
+    if free is None:
+        return
+    fix = "close other programs: the lessons take about 0.5 GB, those with Spark about 1.5 GB more"
+    yield Fact("free memory", f"{free / GIGABYTE:.1f} GB", free > 2 * GIGABYTE, needed=False, fix=fix)
+
+
+def _free_memory() -> int | None:
+    """In bytes; None where the system doesn't say without more packages."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
+        return int(match[1]) * 1024 if match else None
+    return None
+
+
+def _disk() -> Iterator[Fact]:
+    free = shutil.disk_usage(Path.cwd()).free
+    fix = "make room: the lessons write up to 0.2 GB, PySpark takes 0.5 GB"
+    yield Fact("free disk space", f"{free / GIGABYTE:.1f} GB", free > GIGABYTE, needed=free < GIGABYTE // 5, fix=fix)
+
+
+def _port() -> Iterator[Fact]:
+    """Notebooks take any free port; only a `minikafka serve` without --port wants this one."""
+    with socket.socket() as probe:
+        if os.name == "posix":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", PORT))
+            yield Fact(f"port {PORT}", "free")
+        except OSError:
+            fix = "the notebooks don't mind; for the command line: minikafka serve --port 0"
+            yield Fact(f"port {PORT}", "in use by another program", False, needed=False, fix=fix)
+
+
+def _java() -> Iterator[Fact]:
+    try:
+        yield Fact("Java", f"version {require_java()}")
+    except SparkMissing as missing:
+        yield Fact("Java", "not one that Spark can use", False, needed=False, fix=f"for lessons 17-20. {missing}")
+
+
+def _pyspark() -> Iterator[Fact]:
+    try:
+        require_pyspark()
+        yield Fact("PySpark", f"version {_version('pyspark')}")
+    except SparkMissing as missing:
+        yield Fact("PySpark", "not installed", False, needed=False, fix=f"for lessons 17-20. {missing}")
+
+
+def _docker() -> Iterator[Fact]:
+    docker = shutil.which("docker")
+    yield Fact("Docker", f"found ({docker})" if docker else "none, and no lesson needs it")

@@ -1,0 +1,187 @@
+"""What a notebook says to the course: predictions, checks, hints, exit tickets, claims.
+
+    from minikafka import lesson, predict
+
+    q1 = predict("How often ...?", ["once", "twice"], mine=None)
+    lesson("02").check(1, my_partition)
+    lesson("02").hint(1)
+
+Nothing is stored outside the notebook's kernel: attempts, hints read and exercises solved begin anew when it restarts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from minikafka.course import checks, claims
+from minikafka.course.verdicts import Said, Verdict
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+_HINT_AFTER = 2  # failures
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question with its options, numbered from 1. mine: the learner's choice, or None for not yet."""
+
+    question: str
+    options: tuple[str, ...]
+    mine: int | None = None
+
+    def __str__(self) -> str:
+        lines = [f"Predict. {self.question}"]
+        for number, option in enumerate(self.options, 1):
+            lines.append(f"  {'>' if number == self.mine else ' '} {number}  {option}")
+        if self.mine is None:
+            lines.append("Write your number as mine=... in this cell and run it again.")
+        else:
+            lines.append(f"You say {self.mine}. Now run the next cell.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def settle(self, answer: int) -> Said:
+        """What you said beside what it was, for an experiment without a picture. answer: an option's number, computed."""
+        it_was = f"it was {answer}: {self.options[answer - 1]}"
+        if self.mine is None:
+            return Said(f"{self.question}\n  I{it_was[1:]}")
+        said = "and so it was" if self.mine == answer else it_was
+        return Said(f"{self.question}\n  You said {self.mine}, {said}")
+
+
+def predict(question: str, options: Sequence[str], mine: int | None = None) -> Prediction:
+    """A question to settle by running something. Choose before you run: a wrong prediction teaches the most."""
+    if mine is not None and mine not in range(1, len(options) + 1):
+        raise ValueError(f"mine is {mine!r}, and the options have the numbers 1 to {len(options)}")
+    return Prediction(question, tuple(options), mine)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it."""
+
+    about: str
+    right: int
+    why: str
+
+
+class Lesson:
+    """One lesson's exercises in this kernel."""
+
+    def __init__(self, number: str, module: ModuleType) -> None:
+        self.number = number
+        self._module = module
+        self._failures: dict[int, int] = {}
+        self._hints_read: dict[int, int] = {}
+        self._solved: dict[int, list[Any]] = {}
+
+    def __repr__(self) -> str:
+        return f'lesson("{self.number}"): {len(self._exercises())} exercises'
+
+    def check(self, exercise: int, answer: Any) -> Verdict:
+        """The verdict on an answer. A wrong one counts: after two, a hint is offered."""
+        found = checks.examine(self._exercise(exercise), answer, seed=f"{self.number}/{exercise}")
+        if found.right:
+            self._solved.setdefault(exercise, []).append(answer)
+            self._failures[exercise] = 0
+        elif found.attempted:
+            self._failures[exercise] = self._failures.get(exercise, 0) + 1
+            offer = self._offer(exercise)
+            if offer:
+                return Verdict(found.headline, False, True, (*found.lines, offer), found.case, found.picture)
+        return found
+
+    def hint(self, exercise: int) -> Said:
+        """The next hint of three; from the third on, all three."""
+        hints = self._exercise(exercise).hints
+        read = self._hints_read[exercise] = min(self._hints_read.get(exercise, 0) + 1, len(hints))
+        shown = range(1, read + 1) if read == len(hints) else [read]
+        lines = [f"Hint {number} of {len(hints)}. {hints[number - 1]}" for number in shown]
+        if read == len(hints):
+            lines.append(f'The solution, if you want it: lesson("{self.number}").solution({exercise})')
+        return Said("\n".join(lines))
+
+    def solution(self, exercise: int) -> Said:
+        """The solution's source, plain and commented."""
+        self._exercise(exercise)
+        return Said(solutions(self.number)[str(exercise)])
+
+    def use(self, exercise: int, mine: Any, kafkas: Any) -> Any:
+        """`mine` once its check has held in this kernel, Kafka's own until then. Prints whose code runs."""
+        if any(answer is mine for answer in self._solved.get(exercise, [])):
+            print(f"Your {self._exercise(exercise).name} runs here.")
+            return mine
+        print(f"Kafka's own runs here; yours does once exercise {exercise} is solved and this cell runs again.")
+        return kafkas
+
+    def exit_ticket(self, *answers: int | None) -> Verdict:
+        """The verdict on the three answers, each the number of an option."""
+        questions: tuple[Question, ...] = self._module.EXIT_TICKET
+        if all(answer is None for answer in answers):
+            headline = f"Not answered yet: {len(questions)} questions. Write the numbers of your options."
+            return Verdict(headline, False, attempted=False)
+        lines = []
+        right = 0
+        for question, answer in zip(questions, (*answers, *[None] * len(questions)), strict=False):
+            right += answer == question.right
+            if answer is None:
+                lines.append(f"not answered: {question.about}")
+            else:
+                lines.append(f"{'right' if answer == question.right else f'not {answer}'}: {question.why}")
+        return Verdict(f"{right} of {len(questions)} right.", right == len(questions), lines=tuple(lines))
+
+    def claims(self) -> Said:
+        """The claims of the ledger that this lesson settles, with their verdicts."""
+        return Said(claims.table(claim for claim in claims.ledger() if claim.lesson == self.number))
+
+    def _offer(self, exercise: int) -> str:
+        if self._hints_read.get(exercise, 0) >= 3:
+            return f'lesson("{self.number}").solution({exercise}) shows one way.'
+        if self._failures[exercise] >= _HINT_AFTER:
+            return f'lesson("{self.number}").hint({exercise}) is there when you want it.'
+        return ""
+
+    def _exercises(self) -> dict[int, Callable[[], checks.Exercise]]:
+        named = ((re.fullmatch(r"exercise_(\d+)", name), value) for name, value in vars(self._module).items())
+        return {int(match[1]): value for match, value in named if match}
+
+    def _exercise(self, number: int) -> checks.Exercise:
+        exercises = self._exercises()
+        if number not in exercises:
+            known = ", ".join(map(str, sorted(exercises))) or "none"
+            raise ValueError(f"lesson {self.number} has the exercises {known}, not {number!r}")
+        return exercises[number]()
+
+
+@cache
+def lesson(number: str) -> Lesson:
+    """The lesson with this number, "02". The same object in one kernel, so that it remembers your attempts."""
+    path = NOTEBOOKS / "checks" / f"lesson_{number}.py"
+    if not path.exists():
+        known = sorted(found.stem[-2:] for found in path.parent.glob("lesson_*.py"))
+        raise ValueError(f'no checks for lesson {number!r}; there are checks for "' + '", "'.join(known) + '"')
+    return Lesson(number, _load(path))
+
+
+def solutions(number: str) -> dict[str, str]:
+    """Exercise ("1", or "exit ticket") -> source, from `solutions/lesson_NN.py`: parts begin with `# %% exercise 1`."""
+    path = NOTEBOOKS / "solutions" / f"lesson_{number}.py"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = re.split(r"^# %% (?:exercise )?(.+)\n", text, flags=re.MULTILINE)
+    return {name.strip(): source.strip() for name, source in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"minikafka_checks_{path.stem}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

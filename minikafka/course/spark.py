@@ -1,0 +1,217 @@
+"""Spark for the lessons: one small local session a notebook, with the real Kafka connector, and a Lab for topics and checkpoints.
+
+    from minikafka.course.spark import Lab, session
+
+    spark = session()
+    lab = Lab("17", kafka)
+    orders = lab.topic("orders", partitions=3)
+    checkpoint = lab.checkpoint("copy")
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import requires
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minikafka.course.connect import Connection
+
+# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject; MINIKAFKA_SPARK_PACKAGES replaces it, and an empty one says that
+# the jars are in Spark's own folder already, as in the classroom image.
+PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
+
+JAVA_VERSIONS = (17, 21)
+DRIVER_MEMORY = "1g"
+
+_NO_PYSPARK = """PySpark is not installed here. It is 468 MB on disk and takes one to five minutes to install:
+
+  {command}
+
+  Then restart the kernel (Kernel > Restart) and begin again."""
+
+_NO_JAVA = """Spark runs on Java, and {found}. It needs Java 17 or 21: about 200 MB, one to three minutes.
+
+  conda:          conda install -c conda-forge openjdk=17
+  Debian, WSL2:   sudo apt install openjdk-17-jre-headless
+  macOS:          brew install openjdk@17
+
+  Then start JupyterLab again from a new terminal, or set JAVA_HOME to where Java is. On Windows use WSL2 or Docker for the Spark lessons."""
+
+_NOT_STARTED = """Spark did not start. The last lines it wrote:
+
+{lines}
+
+  "unresolved dependency" or "download failed": it could not fetch the Kafka connector ({packages}).
+  It needs the network once; later starts use what it has kept under ~/.ivy2.5.2."""
+
+
+class SparkMissing(RuntimeError):
+    """Java or PySpark is not there, or doesn't start; the message says what to do."""
+
+
+def session(name: str = "minikafka") -> Any:
+    """The notebook's SparkSession: the same one until it is stopped. Two threads, 1 GB, UTC, no UI, no log lines in the notebook.
+
+    Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
+    """
+    require_pyspark()
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    require_java()
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName(name).master("local[2]")
+    for key, value in settings().items():
+        builder = builder.config(key, value)
+    print("Spark starts: 5 to 15 seconds (the very first time it also fetches its Kafka connector, 63 MB).")
+    with tempfile.TemporaryFile() as log:
+        try:
+            with _output_into(log):
+                spark = builder.getOrCreate()
+        except Exception as error:
+            raise SparkMissing(_NOT_STARTED.format(lines=_last_lines(log), packages=packages())) from error
+    spark.sparkContext.setLogLevel("OFF")
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # PySpark would show each error twice, once as a screenful of JSON
+    atexit.register(spark.stop)
+    return spark
+
+
+def packages() -> str:
+    """The connector's Maven coordinates."""
+    return os.environ.get(VARIABLE, PACKAGES).strip()
+
+
+def settings() -> dict[str, str]:
+    """What a lab's session sets."""
+    found = {
+        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    return {**found, "spark.jars.packages": packages()} if packages() else found
+
+
+def require_pyspark() -> None:
+    """Raises SparkMissing when PySpark is not installed; the message has its size and the command."""
+    if find_spec("pyspark") is None:
+        wanted = [re.split(r"\s*;", line)[0] for line in requires("minikafka") or [] if re.search(r"extra == ['\"]spark['\"]", line)]
+        command = " ".join([f'"{sys.executable}"', "-m pip install", *(f'"{requirement}"' for requirement in wanted)])
+        raise SparkMissing(_NO_PYSPARK.format(command=command))
+
+
+def require_java() -> int:
+    """Java's major version. Raises SparkMissing when there is none, or one that this Spark doesn't run on."""
+    java = _java()
+    if java is None:
+        raise SparkMissing(_NO_JAVA.format(found="there is none here"))
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    major = int(match[1]) if match else 0
+    if major not in JAVA_VERSIONS:
+        raise SparkMissing(_NO_JAVA.format(found=f"this one is Java {major or '?'} ({java})"))
+    return major
+
+
+def _java() -> str | None:
+    """Where Spark would look: JAVA_HOME first, then the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+
+
+@contextmanager
+def _output_into(log: IO[bytes]) -> Iterator[None]:
+    """What child processes started here write, now and later, goes to a file: JVM log lines are no part of a notebook."""
+    kept = {number: os.dup(number) for number in (1, 2)}
+    try:
+        for number in kept:
+            os.dup2(log.fileno(), number)
+        yield
+    finally:
+        for number, old in kept.items():
+            os.dup2(old, number)
+            os.close(old)
+
+
+def _last_lines(log: IO[bytes], count: int = 15) -> str:
+    log.seek(0)
+    return "\n".join(f"  {line}" for line in log.read().decode(errors="replace").splitlines()[-count:])
+
+
+class Lab:
+    """The topics and checkpoints of one notebook: made together, gone together.
+
+    A checkpoint holds offsets of one particular topic. Used on another topic of the same name it reads the wrong records, or stops. So a
+    lab has names of its own on the cluster, a folder of its own, and `topic()` and `checkpoint()` give new ones each time they are called:
+    neither a second run of a cell nor a restart of the kernel can join an old checkpoint to a new topic.
+    """
+
+    def __init__(self, name: str, kafka: Connection) -> None:
+        self.name = name
+        self._kafka = kafka
+        self._prefix = f"lab{name}-{uuid.uuid4().hex[:8]}"
+        self._folder = Path(tempfile.mkdtemp(prefix=f"minikafka-lab{name}-"))
+        self._topics: list[str] = []
+        self._checkpoints = 0
+        atexit.register(self.close)
+
+    def __repr__(self) -> str:
+        return f"Lab {self.name}: {len(self._topics)} topics, {self._checkpoints} checkpoints"
+
+    def topic(self, name: str, partitions: int = 3, configs: Mapping[str, str] | None = None) -> str:
+        """A new, empty topic that can be used; returns its name on the cluster.
+
+        Its records never expire unless `configs` says so: the data sets carry virtual dates, and retention counts from a record's timestamp.
+        """
+        from kafka.admin import NewTopic
+
+        topic = f"{self._prefix}-{len(self._topics) + 1}-{name}"
+        kept = {"retention.ms": "-1", **(configs or {})}
+        admin = self._kafka.admin()
+        try:
+            admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=-1, topic_configs=kept)])
+            admin.wait_for_topics([topic])
+        finally:
+            admin.close()
+        self._topics.append(topic)
+        return topic
+
+    def checkpoint(self, name: str) -> str:
+        """A new, empty folder for one query's checkpoint."""
+        self._checkpoints += 1
+        folder = self._folder / f"{self._checkpoints}-{name}"
+        folder.mkdir()
+        return str(folder)
+
+    def close(self) -> None:
+        """Removes the checkpoints, and the topics if the cluster still answers."""
+        from kafka.errors import KafkaError
+
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._topics:
+            try:
+                admin = self._kafka.admin(bootstrap_timeout_ms=2_000)
+                admin.delete_topics(self._topics)
+                admin.close()
+            except KafkaError:  # the cluster is gone, and the topics with it
+                pass
+            self._topics.clear()

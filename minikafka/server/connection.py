@@ -1,0 +1,181 @@
+"""One client's TCP connection: bytes in, whole frames to the broker, answers back in the order of the requests.
+
+A frame is a size (int32) and that many bytes. Small frames are cut out of one scratch buffer that all connections share; a frame
+that did not arrive whole gets a bytearray of its own, which grows as its bytes come and which the socket fills directly. The broker
+has one request of a connection at a time; while it has one (or while the client does not read its answers) we read on until one
+more frame is there, so that a hang-up is noticed, and then let TCP hold the client back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minikafka.server.serve import Server
+
+SCRATCH_BYTES = 64 * 1024
+FIRST_BYTES = 256 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
+SIZE_BYTES = 4
+
+scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The broker knows it as an opaque, hashable thing; str() is the client's address."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.transport: asyncio.Transport
+        self.name = "?"
+        self.host = "?"
+        self.busy = False  # a request is inside the broker
+        self.closed = False
+        self.active_at = 0.0  # of the event loop's clock, seconds
+        self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
+        self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is the sum of all connections
+        self._answers: list[bytes | bytearray | memoryview] = []
+        self._choked = False  # the client does not read what we send
+        self._rest = b""  # fewer than four bytes: not even a size
+        self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
+        self._filled = self._size = 0
+        self._view: memoryview | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    # --- asyncio tells us ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        peer = transport.get_extra_info("peername")
+        if peer:
+            self.host = peer[0]
+            self.name = f"[{peer[0]}]:{peer[1]}" if ":" in peer[0] else f"{peer[0]}:{peer[1]}"
+        self.server.connected(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is None:
+            kept = len(self._rest)
+            scratch[:kept] = self._rest
+            return scratch[kept:]
+        if self._filled == len(self._frame):
+            growth = min(self._size - self._filled, self._filled)
+            self._frame.extend(bytes(growth))
+            self._hold(growth)
+        self._view = memoryview(self._frame)[self._filled :]
+        return self._view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._frame is None:
+            self._cut_frames(scratch[: len(self._rest) + nbytes])
+        else:
+            assert self._view is not None
+            self._view.release()  # a bytearray can't grow while somebody looks at it
+            self._filled += nbytes
+            if self._filled == self._size:
+                self.waiting.append(self._frame)
+                self._frame = None
+        if not self.closed:
+            self.server.turn(self)
+
+    def eof_received(self) -> bool:
+        return False  # a client that has said its last word does not wait for ours
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._drop_frames()
+        self.server.disconnected(self)
+
+    def pause_writing(self) -> None:
+        self._choked = True
+
+    def resume_writing(self) -> None:
+        self._choked = False
+        self.server.turn(self)
+
+    # --- the server asks us ---
+
+    def next_frame(self) -> bytearray | None:
+        """The next request for the broker, or None while it has one already, or while the client does not read."""
+        if self.busy or self._choked or self.closed or not self.waiting:
+            return None
+        frame = self.waiting.popleft()
+        self._hold(-len(frame))
+        self.busy = True
+        return frame
+
+    def answer(self, frame: Sequence[bytes | bytearray | memoryview]) -> None:
+        """Keep one answer for the next send()."""
+        self._answers.append(sum(map(len, frame)).to_bytes(SIZE_BYTES, "big"))
+        self._answers.extend(frame)
+
+    def send(self) -> None:
+        """Give the kept answers to the socket at once, and read on or wait, as the backlog says."""
+        if self.closed:
+            return
+        if self._answers:
+            answers, self._answers = self._answers, []
+            self.transport.writelines(answers)
+        if self.waiting:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def close(self) -> None:
+        """What has been answered is still sent; nothing more is read."""
+        if not self.closed:
+            self.send()
+            self.closed = True
+            self._drop_frames()
+            self.transport.close()
+
+    # --- frames ---
+
+    def _cut_frames(self, data: memoryview) -> None:
+        """Cut whole frames out of what has arrived; keep the beginning of the next one."""
+        at, end = 0, len(data)
+        while end - at >= SIZE_BYTES:
+            size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
+            if not 0 <= size <= self.server.max_frame_bytes:
+                self._rest = b""
+                self.server.refuse(self, what_is_wrong(bytes(data[at : at + SIZE_BYTES]), size, self.server.max_frame_bytes))
+                return
+            at += SIZE_BYTES
+            if end - at < size:
+                self._begin_frame(size, data[at:])
+                at = end
+                break
+            self.waiting.append(bytearray(data[at : at + size]))
+            self._hold(size)
+            at += size
+        self._rest = bytes(data[at:])
+
+    def _begin_frame(self, size: int, beginning: memoryview) -> None:
+        self._frame = bytearray(min(size, FIRST_BYTES))
+        self._frame[: len(beginning)] = beginning
+        self._filled, self._size = len(beginning), size
+        self._hold(len(self._frame))
+
+    def _drop_frames(self) -> None:
+        self.waiting.clear()
+        self._frame, self._rest = None, b""
+        self._hold(-self.held_bytes)
+
+    def _hold(self, nbytes: int) -> None:
+        self.held_bytes += nbytes
+        self.server.held_bytes += nbytes
+
+
+def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:
+    """Why these four bytes can't begin a request, in words that help whoever pointed the wrong program at this port."""
+    if beginning[:3] in (b"GET", b"POS", b"PUT", b"HEA", b"DEL", b"OPT", b"CON", b"PRI"):
+        return "speaks HTTP; this port speaks the Kafka protocol"
+    if beginning[:2] == b"\x16\x03":
+        return "speaks TLS; this port speaks plain Kafka (security.protocol=PLAINTEXT)"
+    if size < 0:
+        return f"announced a request of {size} bytes"
+    return f"announced a request of {size} bytes, more than socket.request.max.bytes ({max_frame_bytes})"

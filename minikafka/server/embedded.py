@@ -1,0 +1,98 @@
+"""A server as a child process: a Kafka for tests and lessons that needs no set-up and leaves nothing behind.
+
+    with Served() as kafka:
+        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+START_SECONDS = 30.0  # only a sick machine takes longer than one
+STOP_SECONDS = 10.0
+
+
+class Served:
+    """`minikafka serve` in a child process that accepts clients when the constructor returns, and dies with its parent.
+
+    data: a folder to keep, or None for a temporary one. trace: a file for the events. log: a file for what the server says (appended
+    to), or None for a temporary one. port: 0 picks a free one. options: more arguments for `serve`.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        *,
+        trace: str | Path | None = None,
+        log: str | Path | None = None,
+        port: int = 0,
+        options: tuple[str, ...] = (),
+    ) -> None:
+        command = [sys.executable, "-m", "minikafka", "serve", "--port", str(port), "--exit-with-parent", *options]
+        if data is not None:
+            command += ["--data", str(data)]
+        if trace is not None:
+            command += ["--trace", str(trace)]
+        self._log: IO[bytes] = tempfile.TemporaryFile() if log is None else open(log, "ab+")  # noqa: SIM115 (closed in stop)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+        self.bootstrap = self._wait_until_ready()
+
+    def _wait_until_ready(self) -> str:
+        assert self.process.stdout is not None
+        alarm = threading.Timer(START_SECONDS, self.process.kill)
+        alarm.start()
+        try:
+            line = self.process.stdout.readline().decode()
+        finally:
+            alarm.cancel()
+        if not line.startswith("ready "):
+            self.kill()
+            raise RuntimeError(f"minikafka serve did not start (exit code {self.process.returncode}):\n{self.said()}")
+        return line.removeprefix("ready ").strip()
+
+    def said(self) -> str:
+        """What the server has written to its log so far."""
+        if self._log.closed:
+            return ""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace").strip()
+
+    def stop(self) -> int:
+        """Stop it cleanly, as SIGTERM does; returns its exit code."""
+        self._close_stdin()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self._reap()
+
+    def kill(self) -> None:
+        """kill -9: no answer, no flush, no farewell."""
+        self.process.kill()
+        self._close_stdin()
+        self._reap()
+
+    def _close_stdin(self) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.close()
+        except OSError:  # it was dead already
+            pass
+
+    def _reap(self) -> int:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait()
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.stop()
+        self._log.close()

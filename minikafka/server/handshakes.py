@@ -1,0 +1,73 @@
+"""`serve --verbose`: who came, what they can speak, and what they spoke, one plain line each."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minikafka.wire.errors import Error
+from minikafka.wire.messages import API, BY_KEY, decode_request, decode_response
+
+API_VERSIONS = API["ApiVersions"]
+
+
+class Handshakes:
+    """Reads over the shell's shoulder. Keeps a few words a connection, and forgets them when it ends."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._came_at: dict[Any, float] = {}
+        self._spoken: dict[Any, Counter[tuple[int, int]]] = {}
+        self._introducing: dict[Any, tuple[str, int]] = {}  # ApiVersions requests without an answer: who, version
+
+    def connected(self, connection: Any) -> None:
+        self._came_at[connection] = time.monotonic()
+        self._spoken[connection] = Counter()
+
+    def asked(self, connection: Any, frame: bytearray) -> None:
+        """A request goes to the broker."""
+        if len(frame) < 4:
+            return
+        key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+        self._spoken[connection][key, version] += 1
+        if key == API_VERSIONS.key:
+            self._introducing[connection] = who(frame), version
+
+    def answered(self, connection: Any, frame: Sequence[Any]) -> None:
+        """An answer goes to the client; the one to ApiVersions says what both can speak."""
+        introduction = self._introducing.pop(connection, None)
+        if introduction is None:
+            return
+        name, version = introduction
+        whole = b"".join(frame)
+        refused = int.from_bytes(whole[4:6], "big", signed=True) == Error.UNSUPPORTED_VERSION
+        _, body = decode_response("ApiVersions", 0 if refused else version, whole)
+        if refused:
+            newest = next(api.max_version for api in body.api_keys if api.api_key == API_VERSIONS.key)
+            self._log(f"{connection} is {name}: it asked for ApiVersions {version}, we know up to {newest}; it may ask again.")
+            return
+        offered = ", ".join(f"{BY_KEY[api.api_key].name} {api.min_version}-{api.max_version}" for api in body.api_keys)
+        self._log(f"{connection} is {name}, which speaks ApiVersions {version}. It may choose from {offered}.")
+
+    def left(self, connection: Any) -> None:
+        seconds = time.monotonic() - self._came_at.pop(connection)
+        spoken = self._spoken.pop(connection)
+        self._introducing.pop(connection, None)
+        chosen = ", ".join(f"{api_name(key)} {version} ({count} x)" for (key, version), count in spoken.items())
+        self._log(f"{connection} left after {seconds:.1f} s. It spoke {chosen or 'not a word'}.")
+
+
+def who(frame: bytearray) -> str:
+    """Software and client id, as an ApiVersions request tells them (the software since version 3, KIP-511)."""
+    try:
+        request = decode_request(frame)
+    except Exception:  # the broker says what is wrong with it; here it is only a name
+        return "a client that does not say who it is"
+    software = f"{request.body.client_software_name} {request.body.client_software_version}".strip()
+    return f"{software or 'a client'} (client id {request.client_id!r})"
+
+
+def api_name(key: int) -> str:
+    return BY_KEY[key].name if key in BY_KEY else f"unknown API {key}"

@@ -1,0 +1,69 @@
+"""The calls made at top level, so that a run can be made again from the seed, up to any moment.
+
+A call is kept with its virtual time. What programs call is not kept: it follows from the rest. A wait for a condition
+is kept as the time it took.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Call(NamedTuple):
+    """at_ms: when it began.
+
+    target: "cluster", a client's name, or ("future", n) for the n-th record sent at top level.
+    """
+
+    at_ms: int
+    target: Any
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __str__(self) -> str:
+        shown = [repr(each) for each in self.args] + [f"{name}={value!r}" for name, value in self.kwargs.items()]
+        return f"{self.at_ms / 1000:.3f} s  {self.target}.{self.method}({', '.join(shown)})"
+
+
+def recorded(method: Method) -> Method:
+    """Keep calls of this method in the cluster's `calls`, unless a program or another kept call makes them."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        book: Book = self.book
+        if book.inside or book.in_program():
+            return method(self, *args, **kwargs)
+        entry = Call(book.now_ms(), self.call_name, method.__name__, _kept(args), _kept(kwargs))
+        book.calls.append(entry)
+        book.inside = True
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            book.inside = False
+
+    return call  # type: ignore[return-value]
+
+
+class Book:
+    """The calls of one cluster."""
+
+    def __init__(self, now_ms: Callable[[], int], in_program: Callable[[], bool]) -> None:
+        self.calls: list[Call] = []
+        self.inside = False
+        self.now_ms = now_ms
+        self.in_program = in_program
+
+
+def _kept(value: Any) -> Any:
+    """The value as it is now: a learner may change a list or dict afterwards. Everything else is kept as it is."""
+    if isinstance(value, dict):
+        return {key: _kept(each) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_kept(each) for each in value)
+    return copy.copy(value) if isinstance(value, (bytearray, set)) else value

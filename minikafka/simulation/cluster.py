@@ -1,0 +1,420 @@
+"""Cluster: what a notebook holds. Brokers, clients and programs on a virtual clock; a picture of what happened.
+
+    cluster = Cluster(brokers=1, seed=7)
+    cluster.create_topic("orders", partitions=3)
+    producer = cluster.producer()
+    producer.send("orders", key="alice", value="paid")
+    cluster.run(seconds=1)                      # virtual seconds, real milliseconds
+    consumer = cluster.consumer("orders", auto_offset_reset="earliest")
+    consumer.poll(timeout_ms=1000)
+
+Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what asks a broker, such as create_topic().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Any
+
+from minikafka.broker.config import BrokerConfig
+from minikafka.clients.admin import Admin
+from minikafka.clients.connection import Client
+from minikafka.clients.consumer import Consumer
+from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.clients.future import Future
+from minikafka.clients.producer import Producer
+from minikafka.faults import Crash, Cut, Fault, Freeze, Place, Plan, node_name
+from minikafka.simulation import overview
+from minikafka.simulation.calls import Book, Call, recorded
+from minikafka.simulation.clock import Clock
+from minikafka.simulation.handles import ConsumerHandle, Handle, ProducerHandle, checked_config, name_of
+from minikafka.simulation.kernel import Kernel
+from minikafka.simulation.network import Network
+from minikafka.simulation.processes import BrokerProcess, ClientProcess, Process
+from minikafka.simulation.programs import Program
+from minikafka.simulation.topics import Topics
+from minikafka.trace import Event, Trace
+
+Target = Place | Handle | Program
+
+
+class Cluster(Topics):
+    """brokers: how many. seed: same seed and same calls, same trace. faults: a plan from minikafka.faults.
+
+    latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names.
+    """
+
+    call_name = "cluster"
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        seed: int = 0,
+        *,
+        faults: Iterable[Fault] = (),
+        latency_ms: tuple[int, int] = (1, 3),
+        configs: Mapping[str, Any] | None = None,
+    ) -> None:
+        if brokers != 1:
+            raise ValueError(f"brokers={brokers!r}: a cluster has one broker until replication is here")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"the seed is a whole number, not {seed!r}")
+        self.seed = seed
+        self.trace: list[Event] = []
+        self.futures: list[Future] = []
+        self._made_with: dict[str, Any] = {
+            "brokers": brokers,
+            "seed": seed,
+            "latency_ms": latency_ms,
+            "configs": configs,
+        }
+        self._plan = Plan(faults)
+        self._listeners = [self.trace.append]
+        self._clock = Clock()
+        self.kernel = Kernel(self._clock, self._crash_program)
+        self.book = Book(lambda: self._clock.now_ms, lambda: self.kernel.program() is not None)
+        self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
+        self._clients: dict[str, Handle] = {}
+        self._brokers: dict[int, BrokerProcess] = {}
+        for node_id in range(1, brokers + 1):
+            self._add_broker(node_id, {name: str(value) for name, value in (configs or {}).items()})
+        self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
+        admin = Admin("admin", self._bootstrap(), self._trace_of("admin"))
+        self._admin = ClientProcess("admin", admin, self._clock, self._network, admin.trace)
+        self.kernel.processes.append(self._admin)
+        for at_ms, fault in self._plan.timed():
+            self._clock.schedule(at_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+
+    # clients and programs
+
+    @recorded
+    def producer(self, **config: Any) -> ProducerHandle:
+        """A new producer. config: kafka-python's names, the Java client's defaults (acks="all", linger_ms=5, ...)."""
+        checked_config("producer", config)
+        name = self._client_name("producer", config)
+        trace, random = self._trace_of(name), self._random(name)
+        return self._add_client(  # type: ignore[return-value]
+            ProducerHandle, name, trace, lambda: Producer(name, self._bootstrap(), trace, random.random, **config)
+        )
+
+    @recorded
+    def consumer(self, *topics: str, **config: Any) -> ConsumerHandle:
+        """A new consumer of all partitions of these topics; without topics, assign() later.
+
+        Unless told otherwise it begins at the end: auto_offset_reset="latest" is Kafka's default.
+        """
+        checked_config("consumer", config)
+        for topic in topics:
+            if not isinstance(topic, str):
+                raise TypeError(f'topics are texts, one after the other: consumer("orders", "payments"), not {topic!r}')
+        name = self._client_name("consumer", config)
+        trace = self._trace_of(name)
+        return self._add_client(  # type: ignore[return-value]
+            ConsumerHandle, name, trace, lambda: Consumer(name, self._bootstrap(), trace, *topics, **config)
+        )
+
+    @recorded
+    def start(self, program: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
+        """Let a plain function run in the cluster, from the next run on.
+
+        Each blocking call in it lets the others move on.
+        """
+        if not callable(program):
+            raise TypeError(f"start() takes a function and its arguments: start(billing, consumer), not {program!r}")
+        taken = [each.name for each in self.kernel.programs.all]
+        name = base = name_of(program)
+        while name in taken:
+            name = f"{base} {taken.count(base) + 1}"
+            taken.append(base)
+        started = Program(name, program, args, kwargs, self._trace_of(name))
+        started.crash_at_call = self._plan.crash_at_call(name)
+        self.kernel.programs.begin(started)
+        return started
+
+    # time
+
+    @property
+    def now_ms(self) -> int:
+        """Virtual ms since the cluster began."""
+        return self._clock.now_ms
+
+    @recorded
+    def run(self, seconds: float = 1) -> None:
+        """Let so many virtual seconds pass. In a program: wait so long."""
+        self._pass_ms(round(seconds * 1000))
+
+    sleep = run
+
+    @recorded
+    def run_ms(self, ms: int) -> None:
+        """As run(), in virtual milliseconds."""
+        self._pass_ms(ms)
+
+    def run_until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+        """Let time pass until condition() is true; raises KafkaTimeoutError if that takes more than so many seconds."""
+        began_ms, inside = self._clock.now_ms, self.book.inside
+        self.book.inside = True
+        try:
+            self.kernel.programs.enter("run_until")
+            reached = self.kernel.wait(condition, round(seconds * 1000))
+        finally:
+            self.book.inside = inside
+            if not inside and self.kernel.program() is None:
+                self.book.calls.append(Call(began_ms, "cluster", "run_ms", (self._clock.now_ms - began_ms,), {}))
+        if not reached:
+            raise KafkaTimeoutError(f"the condition did not come true within {seconds:g} virtual seconds")
+
+    def _pass_ms(self, ms: int) -> None:
+        if ms < 0:
+            raise ValueError("time only runs forwards")
+        self.kernel.programs.enter("sleep")
+        self.kernel.wait(lambda: False, ms)
+
+    # faults by hand
+
+    @recorded
+    def crash(self, target: Target, call: int | None = None) -> None:
+        """kill -9 of a broker (its id), a client, or a program with its clients.
+
+        call: at the program's call-th blocking call from its start.
+        """
+        found = self._find(target)
+        if call is not None:
+            if not isinstance(found, Program):
+                raise TypeError("only a program can crash at a call")
+            found.crash_at_call = call
+        elif isinstance(found, Program):
+            self._crash_program(found)
+        else:
+            for program in self._users(found):
+                self._crash_program(program)
+            found.crash()
+        self.kernel.programs.leave_if_dead()
+
+    @recorded
+    def freeze(self, target: Target, seconds: float | None = None) -> None:
+        """Let it stand still, connections open, as in a long garbage collection. seconds: then it goes on."""
+        found = self._find(target)
+        for process in self._processes_of(found):
+            process.freeze()
+        for program in self._programs_of(found):
+            if program.state == "running":
+                program.state = "frozen"
+        if seconds is not None:
+            self._clock.schedule(self._clock.now_ms + round(seconds * 1000), lambda: self._thaw(found))
+
+    @recorded
+    def thaw(self, target: Target) -> None:
+        """Let a frozen one go on."""
+        self._thaw(self._find(target))
+
+    @recorded
+    def restart(self, target: Target) -> None:
+        """Start it again: a broker on its disk, a client or a program from its beginning, remembering nothing."""
+        self._restart(self._find(target))
+
+    @recorded
+    def cut(self, one: Target, other: Target) -> None:
+        """Let nothing pass between two of them until heal()."""
+        for mine in self._processes_of(self._find(one)):
+            for theirs in self._processes_of(self._find(other)):
+                self._network.cut(mine.name, theirs.name)
+
+    @recorded
+    def heal(self) -> None:
+        """End all cuts; what was on its way arrives."""
+        self._network.heal()
+
+    # what happened
+
+    def play(self, prediction: Any = None, name: str | None = None, *, surprise: Any = None, answer: Any = None) -> Any:
+        """The picture of what happened: the one that fits, play("log"), or play(q1, surprise=..., answer=...)."""
+        from minikafka.theatre import fitting, picture
+
+        if isinstance(prediction, str):
+            prediction, name = None, prediction
+        options: dict[str, Any] = {"seed": self.seed}
+        if surprise is not None:
+            options["surprise"] = surprise
+        if prediction is not None:
+            options["prediction"] = prediction
+        if answer is not None:
+            options["answer"] = answer(self.trace) if callable(answer) else answer
+        return picture(name or fitting(self.trace), self.trace, **options)
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls made at top level so far."""
+        return self.book.calls
+
+    def replay(self, until_ms: int | None = None) -> Cluster:
+        """The same run again from the seed, up to a moment: a new cluster that one can go on from differently."""
+        from minikafka.simulation.replay import replayed
+
+        again = Cluster(**self._made_with, faults=self._plan.faults)
+        return replayed(self, again, self._clock.now_ms if until_ms is None else until_ms)
+
+    def __repr__(self) -> str:
+        return overview.table(self)
+
+    def say_why_nothing_came(self, consumer: ConsumerHandle, timeout_ms: float) -> None:
+        for line in overview.why_nothing_came(self, consumer, timeout_ms):
+            print(line)
+
+    @recorded
+    def close(self) -> None:
+        """End everything, and free what programs still hold. A cluster that many programs ran on is worth closing."""
+        self.kernel.programs.close()
+        for handle in self._clients.values():
+            handle._process.state, handle._process.deadline = "down", None
+        for broker in self._brokers.values():
+            broker.state, broker.deadline = "down", None
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @recorded
+    def wait_for_future(self, future: Future, timeout: float | None) -> None:
+        """What a future's get() does."""
+        limit_ms = None if timeout is None else round(timeout * 1000)
+        if limit_ms is None and self.kernel.program() is None:
+            limit_ms = 300_000
+        if not self.kernel.wait(lambda: future.is_done, limit_ms):
+            waited = "300" if timeout is None else f"{timeout:g}"
+            raise KafkaTimeoutError(f"no answer within {waited} virtual seconds")
+
+    # inside
+
+    def _trace_of(self, node: str) -> Trace:
+        trace = Trace(node, self._listeners)
+        trace.now = self._clock.now_ms
+        return trace
+
+    def _random(self, node: str) -> Random:
+        """Each node has its own, so that one more client changes nothing for the others."""
+        return Random(f"{self.seed} {node}")
+
+    def _bootstrap(self) -> list[tuple[str, int]]:
+        return [(f"broker-{node_id}", 9092) for node_id in self._brokers]
+
+    def _add_broker(self, node_id: int, properties: dict[str, str]) -> None:
+        address = (f"broker-{node_id}", 9092)
+        config = BrokerConfig(advertised={"PLAINTEXT": address}, properties=properties)
+        trace = self._trace_of(f"broker {node_id}")
+        random = self._random(f"broker {node_id}")
+        process = BrokerProcess(node_id, config, random, self._clock, self._network, trace, address)
+        self._brokers[node_id] = process
+        self.kernel.processes.append(process)
+
+    def _client_name(self, kind: str, config: dict[str, Any]) -> str:
+        name = str(config.get("client_id") or "")
+        number = 1 + sum(1 for each in self._clients if each.startswith(f"{kind} "))
+        if not name or name in self._clients:
+            name = f"{name or kind} {number}"
+        return name
+
+    def _add_client(self, handle: type[Handle], name: str, trace: Trace, new_core: Callable[[], Client]) -> Handle:
+        program = self.kernel.program()
+        trace.now = self._clock.now_ms
+        process = ClientProcess(name, new_core(), self._clock, self._network, trace)
+        made = handle(self, process, new_core)
+        self._clients[name] = made
+        self.kernel.processes.append(process)
+        if program is not None:
+            program.made.append(made)
+        return made
+
+    def _find(self, target: Target) -> Process | Program:
+        """The broker, client or program that is meant; names as in the trace work too."""
+        if isinstance(target, Program):
+            return target
+        if isinstance(target, Handle):
+            return target._process
+        programs = {each.name: each for each in self.kernel.programs.all}
+        clients = {name: each._process for name, each in self._clients.items()}
+        brokers = {each.name: each for each in self._brokers.values()}
+        known: dict[str, Process | Program] = {**brokers, **clients, **programs}
+        name = node_name(target) if isinstance(target, (int, str)) else getattr(target, "__name__", repr(target))
+        if name not in known:
+            raise ValueError(
+                f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
+            )
+        return known[name]
+
+    def _users(self, process: Process) -> list[Program]:
+        """The programs that a client belongs to."""
+        return [
+            each for each in self.kernel.programs.all if any(client._process is process for client in clients_of(each))
+        ]
+
+    def _processes_of(self, found: Process | Program) -> list[Process]:
+        return [client._process for client in clients_of(found)] if isinstance(found, Program) else [found]
+
+    def _programs_of(self, found: Process | Program) -> list[Program]:
+        return [found] if isinstance(found, Program) else self._users(found)
+
+    def _crash_program(self, program: Program) -> None:
+        if program.alive:
+            program.state = "crashed"
+            program.crash_at_call = None
+            for client in clients_of(program):
+                client._process.crash()
+
+    def _thaw(self, found: Process | Program) -> None:
+        for process in self._processes_of(found):
+            process.thaw()
+        for program in self._programs_of(found):
+            if program.state == "frozen":
+                program.state = "running"
+
+    def _restart(self, found: Process | Program) -> None:
+        if isinstance(found, BrokerProcess):
+            found.restart()
+            return
+        if isinstance(found, ClientProcess):
+            programs = [each for each in self._users(found) if each.state == "crashed"]
+            if not programs:
+                self._handle_of(found)._restart()
+            for program in programs:
+                self._restart(program)
+            return
+        assert isinstance(found, Program)
+        self._crash_program(found)
+        for client in (*found.args, *found.kwargs.values()):
+            if isinstance(client, Handle):
+                client._restart()
+        self.kernel.programs.begin(found)
+
+    def _handle_of(self, process: Process) -> Handle:
+        return next(each for each in self._clients.values() if each._process is process)
+
+    def _begin(self, fault: Fault) -> None:
+        """A fault of the plan whose time has come. One whose node is not there is none."""
+        if isinstance(fault, Cut):
+            one, other = node_name(fault.one), node_name(fault.other)
+            self._network.cut(one, other)
+            if fault.for_ms is not None:
+                self._clock.schedule(self._clock.now_ms + fault.for_ms, lambda: self._network.heal(one, other))
+        elif isinstance(fault, Freeze):
+            self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
+        elif isinstance(fault, Crash):
+            self._without_record(self.crash, fault.node)
+            if fault.restart_after_ms is not None:
+                at_ms = self._clock.now_ms + fault.restart_after_ms
+                self._clock.schedule(at_ms, lambda: self._without_record(self.restart, fault.node))
+
+    def _without_record(self, method: Callable[..., Any], *args: Any) -> None:
+        inside, self.book.inside = self.book.inside, True
+        try:
+            method(*args)
+        finally:
+            self.book.inside = inside
+
+
+def clients_of(program: Program) -> list[Handle]:
+    """The clients that live and die with a program: its arguments, and those it made."""
+    return [each for each in (*program.args, *program.kwargs.values(), *program.made) if isinstance(each, Handle)]

@@ -1,0 +1,82 @@
+"""The cluster as a small table, and the lines that help when nothing came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minikafka.simulation.handles import ConsumerHandle, ProducerHandle, counted
+
+if TYPE_CHECKING:
+    from minikafka.simulation.cluster import Cluster
+
+
+def table(cluster: Cluster) -> str:
+    """Brokers, topics, clients and programs, and what waits for a run."""
+    lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
+    lines += columns([["broker", "state"]] + [[each.node_id, each.state] for each in cluster._brokers.values()])
+    rows = topic_rows(cluster)
+    if rows:
+        lines += ["", *columns([["topic", "partition", "leader", "first offset", "next offset"], *rows])]
+    running: list[list[Any]] = [[each.name, each._state()] for each in cluster._clients.values()]
+    running += [[f"program {each.name}", each.state] for each in cluster.kernel.programs.all]
+    if running:
+        lines += ["", *columns([["client or program", "state"], *running])]
+    hints = waiting_records(cluster)
+    return "\n".join(lines + (["", *hints] if hints else []))
+
+
+def topic_rows(cluster: Cluster) -> list[list[Any]]:
+    if not any(each.state != "down" and each.broker.ready for each in cluster._brokers.values()):
+        return []
+    return [
+        [topic, number, cluster.leader(topic, number), *cluster.log_offsets(topic, number)]
+        for topic in cluster.topics()
+        for number in range(cluster.partition_count(topic))
+    ]
+
+
+def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Rows as aligned text: numbers to the right, all else to the left."""
+    widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            str(cell).rjust(width) if isinstance(cell, int) else str(cell).ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def waiting_records(cluster: Cluster) -> list[str]:
+    """The forgotten run."""
+    found = []
+    for handle in cluster._clients.values():
+        if isinstance(handle, ProducerHandle) and handle._process.state == "up" and handle.waiting_records():
+            number = handle.waiting_records()
+            verb = "waits" if number == 1 else "wait"
+            found.append(f"{counted(number, 'record')} {verb} in {handle.name}: cluster.run(seconds=1)")
+    return found
+
+
+def why_nothing_came(cluster: Cluster, consumer: ConsumerHandle, timeout_ms: float) -> list[str]:
+    """What a learner may have overlooked when a poll at top level gave nothing; often there is nothing to say."""
+    core = consumer.core
+    down = [str(each.node_id) for each in cluster._brokers.values() if each.state != "up"]
+    if down:
+        return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
+    hints = waiting_records(cluster)
+    held = core.assigned
+    if held and all(each.paused for each in held.values()):
+        hints.append(f"{consumer.name} has paused all its partitions: consumer.resume(...)")
+    skipped = {partition: each.position for partition, each in held.items() if each.started_at_end and each.position}
+    behind = sum(position - cluster.log_offsets(*partition)[0] for partition, position in skipped.items())
+    if behind > 0 and not core.taken:
+        hints.append(
+            f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s default) and skipped '
+            f'{counted(behind, "record")}: auto_offset_reset="earliest" begins at the oldest'
+        )
+    if not held or (not hints and any(each.position is None for each in held.values())):
+        hints.append(f"{consumer.name} is still finding its place: poll(timeout_ms=1000) lets the cluster move on")
+    return hints

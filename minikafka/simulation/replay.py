@@ -1,0 +1,44 @@
+"""A run again from the seed: the kept calls, each at its time, on a new cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients.future import Future
+from minikafka.simulation.handles import Handle
+from minikafka.simulation.programs import Program
+
+if TYPE_CHECKING:
+    from minikafka.simulation.cluster import Cluster
+
+
+def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
+    """Make old's calls on new up to a time, then stop there.
+
+    What a call raised then, it raises now: it is passed over.
+    """
+    places = {id(future): index for index, future in enumerate(old.futures)}
+
+    def here(value: Any) -> Any:
+        if isinstance(value, Handle):
+            return new._clients[value.name]
+        if isinstance(value, Program):
+            return next(each for each in new.kernel.programs.all if each.name == value.name)
+        if isinstance(value, Future):
+            return new.futures[places[id(value)]]
+        return value
+
+    for call in old.calls:
+        if call.at_ms >= until_ms:
+            break
+        target = new if call.target == "cluster" else new._clients[call.target]
+        args, kwargs = [here(each) for each in call.args], {name: here(each) for name, each in call.kwargs.items()}
+        if call.method in ("run", "run_ms", "sleep"):
+            ms = args[0] if call.method == "run_ms" else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)
+            new.run_ms(min(ms, until_ms - new.now_ms))
+            continue
+        try:
+            getattr(target, call.method)(*args, **kwargs)
+        except Exception:
+            pass
+    return new

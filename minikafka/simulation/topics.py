@@ -1,0 +1,192 @@
+"""The cluster's topics: made and changed through an admin client, and looked at without one.
+
+What changes something is a real request and takes some virtual ms; what only looks (records, leader) takes no time and
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients.admin import Admin
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
+from minikafka.clients.fetching import consumer_record, items
+from minikafka.clients.structs import ConsumerRecord, TopicPartition
+from minikafka.simulation.calls import Book, recorded
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.simulation.kernel import Kernel
+    from minikafka.simulation.processes import BrokerProcess, ClientProcess
+
+PATIENCE_MS = 30_000
+TOPIC, BROKER = 2, 4  # resource types
+
+
+class Topics:
+    """The part of Cluster that is about topics."""
+
+    book: Book
+    kernel: Kernel
+    _admin: ClientProcess
+    _brokers: dict[int, BrokerProcess]
+
+    @recorded
+    def create_topic(
+        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
+    ) -> None:
+        """A new topic; configs: Kafka's names, such as {"retention.ms": "60000"}."""
+        values = [{"name": key, "value": config_text(value)} for key, value in (configs or {}).items()]
+        topic = {
+            "name": name,
+            "num_partitions": partitions,
+            "replication_factor": replication_factor,
+            "assignments": [],
+            "configs": values,
+        }
+        response = self._ask("CreateTopics", {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False})
+        raise_refusal(response.topics[0], f"create_topic({name!r})")
+
+    @recorded
+    def create_partitions(self, topic: str, partitions: int) -> None:
+        """Let a topic grow to so many partitions. Keys are spread anew; nothing moves."""
+        body = {"topics": [{"name": topic, "count": partitions, "assignments": None}], "timeout_ms": PATIENCE_MS}
+        raise_refusal(self._ask("CreatePartitions", body).results[0], f"create_partitions({topic!r}, {partitions})")
+
+    @recorded
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic and its records."""
+        response = self._ask("DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS})
+        raise_refusal(response.responses[0], f"delete_topic({name!r})")
+
+    @recorded
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
+        """Give up the records before an offset (-1: all there are).
+
+        Returns the offset of the oldest record that is left.
+        """
+        part = {"partition_index": partition, "offset": before_offset}
+        body = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": PATIENCE_MS}
+        response = self._ask("DeleteRecords", body, self.leader(topic, partition))
+        answer = response.topics[0].partitions[0]
+        raise_refusal(answer, f"delete_records({topic!r}, {partition}, {before_offset})")
+        return int(answer.low_watermark)
+
+    @recorded
+    def alter_configs(self, topic: str | int, configs: Mapping[str, Any]) -> None:
+        """Change configs of a topic (its name) or a broker (its id); None sets one back to its default.
+
+        The others stay.
+        """
+        changes = [
+            {"name": name, "config_operation": 0 if value is not None else 1, "value": config_text(value)}
+            for name, value in configs.items()
+        ]
+        kind = BROKER if isinstance(topic, int) else TOPIC
+        resource = {"resource_type": kind, "resource_name": str(topic), "configs": changes}
+        response = self._ask("IncrementalAlterConfigs", {"resources": [resource], "validate_only": False})
+        raise_refusal(response.responses[0], f"alter_configs({topic!r})")
+
+    # looking at the truth
+
+    def topics(self) -> list[str]:
+        """Names of the topics, in order."""
+        return sorted(self._any_broker().broker.image.topics)
+
+    def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
+        """What the log holds, as a consumer would get it: of one partition, or of all, one after the other."""
+        numbers = range(self.partition_count(topic)) if partition is None else [partition]
+        return [record for number in numbers for record in self._records_of(topic, number)]
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """The id of the broker that leads the partition; None if none does."""
+        leader = self._described(topic, partition).leader
+        return leader if leader >= 0 else None
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions a topic has."""
+        self.check_topic(topic)
+        return len(self._any_broker().broker.image.topics[topic].partitions)
+
+    def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
+        """The oldest offset that still counts, and the one that the next record gets."""
+        self._described(topic, partition)
+        log = self._any_broker().broker.replicas.replicas[topic, partition].log
+        return log.log_start_offset, log.log_end_offset
+
+    def lag(self, group: str) -> dict[TopicPartition, int]:
+        """How far a group is behind."""
+        raise IllegalStateError(
+            f"lag({group!r}): consumer groups are not here yet, and only groups commit offsets to measure it from"
+        )
+
+    def check_topic(self, topic: str) -> None:
+        """Raise if there is no such topic, with the nearest name."""
+        names = self.topics()
+        if topic not in names:
+            near = difflib.get_close_matches(str(topic), names, 1)
+            hint = (
+                f"; did you mean {near[0]!r}?"
+                if near
+                else f"; there are {', '.join(names)}"
+                if names
+                else "; there are none yet"
+            )
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}{hint}")
+
+    def _described(self, topic: str, partition: int) -> Any:
+        count = self.partition_count(topic)
+        if isinstance(partition, bool) or not isinstance(partition, int) or not 0 <= partition < count:
+            span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has {span}, no {partition!r}")
+        return self._any_broker().broker.image.topics[topic].partitions[partition]
+
+    def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
+        start, _ = self.log_offsets(topic, number)
+        replica = self._any_broker().broker.replicas.replicas[topic, number]
+        partition, offset = TopicPartition(topic, number), start
+        found: list[ConsumerRecord] = []
+        while offset < replica.high_watermark:
+            data = bytearray().join(replica.log.read(offset, 1 << 20, replica.high_watermark))
+            for item in items(data, offset, check_crcs=False):
+                offset = item[1]
+                if item[0] is not None:
+                    found.append(consumer_record(partition, item, (None, None)))
+        return found
+
+    def _any_broker(self) -> BrokerProcess:
+        for process in self._brokers.values():
+            if process.state != "down" and process.broker.ready:
+                return process
+        raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
+
+    def _ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
+        """One request of the admin client and its answer; lets some virtual ms pass."""
+        self.kernel.programs.enter(api)
+        core = self._admin.core
+        assert isinstance(core, Admin)
+        future = core.call(api, body, self._admin.now(), node)
+        self._admin.turn()
+        if not self.kernel.wait(lambda: future.is_done, PATIENCE_MS):
+            core.give_up(future)
+            raise KafkaTimeoutError(
+                f"no broker answered {api} within {PATIENCE_MS // 1000} virtual seconds: is one up?"
+            )
+        return future.value
+
+
+def raise_refusal(answer: Any, call: str) -> None:
+    """Raise what a broker refused, with its own words where it had any."""
+    error = Error(answer.error_code)
+    if error is not Error.NONE:
+        words = getattr(answer, "error_message", None) or error.message
+        raise KafkaError(error, f"{call}: {words}")
+
+
+def config_text(value: Any) -> str | None:
+    """A config's value as Kafka takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)

@@ -1,0 +1,108 @@
+"""The small text files beside the logs, in Apache Kafka's formats. Each is replaced whole.
+
+`recovery-point-offset-checkpoint`      up to where each log is known to be on disk; recovery reads from there
+`log-start-offset-checkpoint`           where a log begins, if DeleteRecords moved that into a segment
+`replication-offset-checkpoint`         high watermarks
+`meta.properties`                       whose folder this is
+`.kafka_cleanshutdown`                  there if the last stop was clean; removed at start
+`partition.metadata`                    in a log's folder: the topic's id
+`leader-epoch-checkpoint`               in a log's folder: see epochs.py
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+
+from minikafka.storage.disk import Disk
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+PARTITION_METADATA = "partition.metadata"
+
+VERSION = 0
+
+
+def write_lines(disk: Disk, path: str, lines: Iterable[str], sync: bool = True) -> None:
+    """Kafka's form of a checkpoint: version, number of lines, lines."""
+    listed = list(lines)
+    text = "".join(f"{line}\n" for line in (VERSION, len(listed), *listed))
+    disk.write_atomic(path, text.encode(), sync)
+
+
+def read_lines(disk: Disk, path: str) -> list[list[str]]:
+    """The words of each line; nothing if the file is absent or not whole: a checkpoint only saves work."""
+    try:
+        version, count, *lines = disk.read(path).decode().splitlines()
+        if int(version) != VERSION or int(count) != len(lines):
+            return []
+    except (FileNotFoundError, ValueError):
+        return []
+    return [line.split(" ") for line in lines]
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """One offset a partition, (topic, partition) -> offset."""
+    write_lines(disk, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())))
+
+
+def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
+    """What write_offsets wrote."""
+    try:
+        return {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(disk, path)}
+    except ValueError:
+        return {}
+
+
+def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
+    """Java properties, one a line: version, cluster.id, node.id, directory.id."""
+    lines = (f"{name}={_escaped(value)}\n" for name, value in sorted(properties.items()))
+    disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
+
+
+def read_meta_properties(disk: Disk) -> dict[str, str] | None:
+    """None on a disk that was never formatted."""
+    if not disk.exists(META_PROPERTIES):
+        return None
+    lines = disk.read(META_PROPERTIES).decode().splitlines()
+    pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
+    return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
+
+
+def _escaped(value: str) -> str:
+    return "".join(f"\\{character}" if character in "\\:=#!" else character for character in value)
+
+
+def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
+    """The last thing of a clean stop, when all logs are closed."""
+    disk.write_atomic(CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode())
+
+
+def take_clean_shutdown(disk: Disk) -> bool:
+    """Whether the last stop was clean. The file is gone afterwards, so that a crash from now on is seen as one."""
+    if not disk.exists(CLEAN_SHUTDOWN):
+        return False
+    disk.remove(CLEAN_SHUTDOWN)
+    return True
+
+
+def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> None:
+    """topic_id: 16 bytes, written in base64 as Kafka shows ids. Not synced: the metadata log knows it too."""
+    text = base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+    disk.write_atomic(
+        f"{directory}/{PARTITION_METADATA}", f"version: {VERSION}\ntopic_id: {text}\n".encode(), sync=False
+    )
+
+
+def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
+    """The topic's id, 16 bytes; None if it isn't there."""
+    try:
+        pairs = (line.partition(":") for line in disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines())
+        fields = {name.strip(): value.strip() for name, _, value in pairs}
+        return base64.urlsafe_b64decode(fields["topic_id"] + "==")
+    except (FileNotFoundError, ValueError, KeyError):
+        return None

@@ -1,0 +1,94 @@
+"""Which leader wrote what: the offset at which each leader epoch begins in a log (KIP-101, KIP-279).
+
+Two replicas compare their logs by asking "where does your epoch 5 end?": up to the smaller of the two ends they are
+the same, and behind it the follower truncates. `leader-epoch-checkpoint` holds the list, one `epoch offset` a line;
+every batch also carries its epoch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
+
+from minikafka.storage.checkpoints import read_lines, write_lines
+from minikafka.storage.disk import Disk
+
+CHECKPOINT = "leader-epoch-checkpoint"
+NONE = -1
+
+_epoch, _start = itemgetter(0), itemgetter(1)
+
+
+class LeaderEpochs:
+    """entries: (epoch, its first offset), both ascending."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{CHECKPOINT}"
+        self._synced = True
+        try:
+            self.entries = [(int(epoch), int(offset)) for epoch, offset in read_lines(disk, self._path)]
+        except ValueError:
+            self.entries = []
+
+    @property
+    def latest(self) -> int:
+        """-1 if there is none."""
+        return self.entries[-1][0] if self.entries else NONE
+
+    def assign(self, epoch: int, offset: int) -> None:
+        """A batch of this epoch begins at this offset. Not synced: the batches can tell it again until `flush`."""
+        if epoch > self.latest:
+            while self.entries and self.entries[-1][1] >= offset:
+                self.entries.pop()
+            self.entries.append((epoch, offset))
+            self._write(sync=False)
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch of the leader that wrote this offset, -1 if unknown."""
+        number = bisect_right(self.entries, offset, key=_start)
+        return self.entries[number - 1][0] if number else NONE
+
+    def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(the largest epoch up to `epoch` that is here, the offset behind its last record); (-1, -1) for an epoch
+        from the future.
+
+        OffsetForLeaderEpoch's rule. An epoch before all we know ends where the first known one begins.
+        """
+        if epoch == NONE or epoch > self.latest:
+            return NONE, NONE
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        number = bisect_right(self.entries, epoch, key=_epoch)
+        return self.entries[number - 1][0] if number else epoch, self.entries[number][1]
+
+    def truncate_from_end(self, offset: int) -> None:
+        """The log ends at `offset` now."""
+        if self.entries and self.entries[-1][1] >= offset:
+            self.entries = [entry for entry in self.entries if entry[1] < offset]
+            self._write(sync=False)
+
+    def truncate_from_start(self, offset: int) -> None:
+        """The log begins at `offset` now: the epoch that holds it begins there too."""
+        number = bisect_right(self.entries, offset, key=_start)
+        if number and self.entries[0] != (self.entries[number - 1][0], offset):
+            self.entries[:number] = [(self.entries[number - 1][0], offset)]
+            self._write(sync=False)
+
+    def clear(self) -> None:
+        """The log is empty."""
+        if self.entries:
+            self.entries = []
+            self._write(sync=False)
+
+    def flush(self) -> None:
+        """Make the list survive a power loss, before the recovery point moves over the batches that could tell it
+        again.
+        """
+        if not self._synced:
+            self._write(sync=True)
+
+    def _write(self, sync: bool) -> None:
+        self._synced = False
+        write_lines(self._disk, self._path, (f"{epoch} {offset}" for epoch, offset in self.entries), sync)
+        self._synced = sync

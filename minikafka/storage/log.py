@@ -1,0 +1,412 @@
+"""The log of one partition: record batches, each with the next offset, in a row of segments.
+
+    orders-0/                            log start offset          recovery point          log end offset
+      00000000000000000000.log                |                          |                       |
+      00000000000000004711.log                v                          v                       v
+      00000000000000009000.log       .........[ the records that count ..........................][ the next one
+
+Appending. Only the newest segment is written to, only at its end, and in one write. The leader stamps base offset and
+leader epoch into the batch and appends it as it came, compressed or not. Nothing is synced: a record survives the
+death of this process as soon as it is written, and that of the machine because other replicas have it too. When the
+newest segment is full, or too old, it is closed and a new one is begun ("rolled").
+
+Reading. The segment whose base offset is the largest up to the wanted offset holds it; its sparse index says where to
+begin reading batch headers; from the batch that holds the offset, bytes go out as they lie in the file. The first
+batch may begin before the wanted offset: the consumer skips what it didn't ask for. Offsets never come twice and only
+grow, yet there may be gaps.
+
+Deleting. The log is cut at both ends only. At the front go whole segments, because they are too old or the log is too
+large (retention.py); the log start offset may also be moved into a segment, by DeleteRecords (KIP-107). At the end go
+records that a new leader never had (truncate_to).
+
+Restarting. Up to the recovery point all is synced to disk. After a crash only what lies behind it is read and
+checked, and the log ends with the last batch that is whole (recovery.py). A batch is there or not: if the disk is
+full, the log end offset stays and the torn bytes are cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from minikafka.storage import recovery, retention
+from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
+from minikafka.storage.disk import Disk
+from minikafka.storage.epochs import LeaderEpochs
+from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.producer_state import Appended as Appended
+from minikafka.storage.producer_state import ProducerState
+from minikafka.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from minikafka.storage.system import Buffer
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import BatchHeader, decode_batch, stamp
+from minikafka.wire.records import batches as whole_batches
+
+
+class Now(Protocol):
+    """The time: wall_ms is ms since 1970."""
+
+    @property
+    def wall_ms(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """Kafka's topic configs, with its defaults. -1 means no limit."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    retention_bytes: int = -1
+    max_message_bytes: int = 1048588
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = 2**63 - 1
+    message_timestamp_after_max_ms: int = 3600 * 1000
+    producer_id_expiration_ms: int = 24 * 3600 * 1000
+
+
+class Log:
+    """One partition's log in one folder.
+
+    A folder that wasn't there is made, and the log is ready; else `recover` comes first. log_end_offset: the offset
+    that the next record gets. log_start_offset: the first one that may be read. recovery_point: what is below is
+    synced. topic_id: 16 bytes. Errors of the disk come out as KAFKA_STORAGE_ERROR, and leave the log as it was.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        trace: Trace,
+        topic: str,
+        partition: int,
+        *,
+        topic_id: bytes | None = None,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+    ) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.config = config
+        self.trace = trace
+        self.topic = topic
+        self.partition = partition
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_start_offset
+        self.segments: list[
+            Segment
+        ] = []  # by base offset; the last one is written to. Empty until the log is recovered
+        with as_storage_errors(directory):
+            new = not disk.exists(directory)
+            disk.mkdir(directory)
+            if topic_id is not None and read_partition_metadata(disk, directory) != topic_id:
+                write_partition_metadata(disk, directory, topic_id)
+            self.epochs = LeaderEpochs(disk, directory)
+            self.producers = ProducerState(disk, directory)
+            if new:
+                self.recovery_point = log_start_offset
+                self.producers.reset(log_start_offset)
+                self.segments.append(self.open_segment(log_start_offset))
+
+    def recover(self, budget_bytes: int, clean: bool = False) -> Generator[int, None, None]:
+        """Open what is on the disk. clean: the last stop was a clean one, so nothing is checked.
+
+        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends.
+        """
+        with as_storage_errors(self.directory):
+            yield from recovery.recover(self, budget_bytes, clean)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def active(self) -> Segment:
+        """The segment that is written to."""
+        return self.segments[-1]
+
+    def open_segment(self, base_offset: int) -> Segment:
+        """A segment's files, made if they aren't there."""
+        return Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes)
+
+    def tell(self, kind: str, **detail: Any) -> None:
+        """A trace event of this partition; only behind `if log.trace`."""
+        self.trace.emit(kind, topic=self.topic, partition=self.partition, **detail)
+
+    # -- appending
+
+    def append(
+        self, batches: bytearray | memoryview, leader_epoch: int, now: Now, headers: Sequence[BatchHeader] | None = None
+    ) -> Appended:
+        """Append whole, checked batches as their leader: stamp them, in place, with the next offsets and the epoch,
+        and write them.
+
+        headers: of these batches, if the caller has read them already. Idempotent producers are noted here and
+        checked by the caller.
+        """
+        if headers is None:
+            headers = [header for header, _ in whole_batches(batches)]
+        append_ms = now.wall_ms if self.config.message_timestamp_type == "LogAppendTime" else None
+        view, at, offset = memoryview(batches), 0, self.log_end_offset
+        stamped = []
+        for header in headers:
+            end = at + header.size_bytes
+            stamp(view[at:end], offset, leader_epoch, append_ms)
+            max_timestamp = header.max_timestamp if append_ms is None else append_ms
+            header = header._replace(
+                base_offset=offset, partition_leader_epoch=leader_epoch, max_timestamp=max_timestamp
+            )
+            stamped.append(header)
+            offset, at = header.next_offset, end
+        return self._write(view[:at], stamped, now.wall_ms)
+
+    def append_as_follower(self, batches: Buffer) -> Appended | None:
+        """Append whole batches that a leader has stamped. None if there is no whole one."""
+        view = memoryview(batches)
+        headers = [header for header, _ in whole_batches(view)]
+        if not headers:
+            return None
+        offset = self.log_end_offset
+        for header in headers:
+            if header.base_offset < offset:
+                raise KafkaError(
+                    Error.UNKNOWN_SERVER_ERROR, f"offset {header.base_offset} appended where {offset} comes next"
+                )
+            offset = header.next_offset
+        return self._write(view[: sum(header.size_bytes for header in headers)], headers, None)
+
+    def _write(self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None) -> Appended:
+        with as_storage_errors(self.directory):
+            for header in headers:
+                if header.partition_leader_epoch > self.epochs.latest:
+                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+            why = self._reason_to_roll(len(batches), headers, now_ms)
+            if why:
+                self.roll(headers[0].base_offset, why)
+            self.active.append(batches, headers, now_ms)
+        for header in headers:
+            self.producers.replay(header)
+        self.log_end_offset = headers[-1].next_offset
+        newest = max(headers, key=lambda header: header.max_timestamp) if len(headers) > 1 else headers[0]
+        return Appended(
+            headers[0].base_offset, headers[-1].last_offset, len(batches), newest.max_timestamp, newest.last_offset
+        )
+
+    # -- rolling
+
+    def _reason_to_roll(self, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None) -> str:
+        """Why these batches must not go into the active segment; "" if they may.
+
+        Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
+        rolled by time alone.
+        """
+        active, config = self.active, self.config
+        if not active.size:
+            return ""
+        if active.size + size_bytes > config.segment_bytes:
+            return f"it would become larger than segment.bytes ({config.segment_bytes})"
+        newest = max([header.max_timestamp for header in headers])
+        first = active.first_timestamp
+        age_ms = newest - first if first >= 0 else (now_ms or 0) - (active.appended_ms or now_ms or 0)
+        if age_ms > config.segment_ms:
+            return f"its first record is older than segment.ms ({config.segment_ms})"
+        if headers[-1].last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
+            return "its indexes can't hold so large an offset"
+        if (
+            active.index.size_bytes + 8 > config.segment_index_bytes
+            or active.time_index.size_bytes + 24 > config.segment_index_bytes
+        ):
+            return f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
+        return ""
+
+    def roll(self, base_offset: int, why: str) -> None:
+        """Close the active segment and begin a new one. What is closed is synced, with the state of its producers."""
+        closed = self.active
+        closed.seal()
+        self.producers.end_offset = base_offset
+        self.producers.take_snapshot()
+        opened = self.open_segment(base_offset)
+        self._sync()
+        self.recovery_point = base_offset
+        self.segments.append(opened)
+        if self.trace:
+            self.tell("SegmentRolled", base_offset=base_offset, why=why)
+
+    # -- reading
+
+    def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True) -> list[memoryview]:
+        """Whole batches from the one that holds `offset`, below up_to_offset, of one segment; nothing at the end of
+        the log.
+
+        max_bytes: how many; with min_one the first batch is given even if it is larger. Errors: OFFSET_OUT_OF_RANGE.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is not in {self.log_start_offset} to {self.log_end_offset}"
+            )
+        if offset >= up_to_offset:
+            return []
+        with as_storage_errors(self.directory):
+            for segment in self.segments[self._segment_of(offset) :]:
+                found = segment.read(offset, max_bytes, up_to_offset, min_one)
+                if found is not None:
+                    return [found] if found else []
+        return []
+
+    def _segment_of(self, offset: int) -> int:
+        """The number of the segment with the largest base offset up to this one; the newest is asked for most."""
+        number = len(self.segments) - 1
+        while number > 0 and self.segments[number].base_offset > offset:
+            number -= 1
+        return number
+
+    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int, int] | None:
+        """(timestamp, offset, leader epoch) of the first record that is as young as `timestamp` or younger; None if
+        none is.
+        """
+        with as_storage_errors(self.directory):
+            for segment in self.segments:
+                if segment.largest[0] >= timestamp:
+                    found = segment.find_timestamp(timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found
+        return None
+
+    def max_timestamp(self) -> tuple[int, int] | None:
+        """(timestamp, offset) of the first record with the largest timestamp (KIP-734); None in a log without
+        records.
+        """
+        with as_storage_errors(self.directory):
+            segment = max(self.segments, key=lambda segment: segment.largest[0])
+            timestamp, last_offset = segment.largest
+            found = segment.locate(last_offset)
+            if timestamp < 0 or found is None:
+                return None
+            for record in decode_batch(segment.batch(*found)):
+                if record.timestamp == timestamp:
+                    return timestamp, record.offset
+        return None
+
+    # -- leader epochs
+
+    def leader_epoch_at(self, offset: int) -> int:
+        """The epoch of the leader that wrote this offset; -1 if unknown."""
+        return self.epochs.epoch_at(offset)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it ends); (-1, -1) if that can't
+        be said.
+        """
+        return self.epochs.end_offset(epoch, self.log_end_offset)
+
+    def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """For a reader whose last record has this epoch (KIP-595): (epoch, end offset) where its log parts from ours;
+        None if it doesn't.
+
+        Errors: OFFSET_OUT_OF_RANGE if the epoch is unknown here.
+        """
+        epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
+        if epoch < 0:
+            raise KafkaError(Error.OFFSET_OUT_OF_RANGE, f"the end of leader epoch {last_fetched_epoch} is not known")
+        return (epoch, end_offset) if epoch < last_fetched_epoch or end_offset < fetch_offset else None
+
+    # -- cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop all records from `offset` on. A batch is never cut in two: one that holds the offset goes whole."""
+        if offset >= self.log_end_offset:
+            return
+        with as_storage_errors(self.directory):
+            if offset < self.segments[0].base_offset:
+                return self._start_over(offset)
+            self.log_end_offset = recovery.truncate(self, offset)
+            self.recovery_point = min(self.recovery_point, self.log_end_offset)
+            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        if self.trace:
+            self.tell("LogTruncated", log_end_offset=self.log_end_offset)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the next record gets this offset."""
+        with as_storage_errors(self.directory):
+            self._start_over(offset)
+
+    def _start_over(self, offset: int) -> None:
+        recovery.start_over(self, offset)
+        if self.trace:
+            self.tell("LogTruncated", log_end_offset=offset)
+
+    def delete_records(self, offset: int) -> None:
+        """Move the log start offset up (KIP-107): records before it are gone for readers at once, and whole segments
+        from the disk.
+
+        Errors: OFFSET_OUT_OF_RANGE beyond the log end offset.
+        """
+        if offset > self.log_end_offset:
+            raise KafkaError(
+                Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the log end offset {self.log_end_offset}"
+            )
+        with as_storage_errors(self.directory):
+            self.move_start(offset, "DeleteRecords")
+            retention.delete_below_start(self)
+
+    def move_start(self, offset: int, why: str) -> None:
+        """The log begins at `offset` now, if that is later than before."""
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.epochs.truncate_from_start(offset)
+            if self.trace:
+                self.trace.emit(
+                    "LogStartOffsetAdvanced",
+                    topic=self.topic,
+                    partition=self.partition,
+                    log_start_offset=offset,
+                    why=why,
+                )
+
+    def clean_up(self, now: Now) -> None:
+        """One pass of retention: delete old segments, forget silent producers."""
+        with as_storage_errors(self.directory):
+            retention.clean_up(self, now.wall_ms)
+            self.producers.expire(now.wall_ms, self.config.producer_id_expiration_ms)
+
+    # -- the end
+
+    def flush(self) -> None:
+        """Sync everything; the recovery point moves to the log end offset."""
+        with as_storage_errors(self.directory):
+            if self.recovery_point < self.log_end_offset:
+                self._sync()
+                if self.producers.producers:
+                    self.producers.take_snapshot()
+                self.recovery_point = self.log_end_offset
+
+    def _sync(self) -> None:
+        self.epochs.flush()
+        first = max(
+            number
+            for number, segment in enumerate(self.segments)
+            if number == 0 or segment.base_offset <= self.recovery_point
+        )
+        for segment in self.segments[first:]:
+            segment.flush()
+
+    def close(self) -> None:
+        """A clean stop: everything synced, so that nothing needs to be read at the next start."""
+        with as_storage_errors(self.directory):
+            if self.segments:
+                self.active.seal()
+                self.flush()
+                self.producers.take_snapshot()
+            for segment in self.segments:
+                segment.close()
+
+    def delete(self) -> Generator[int, None, None]:
+        """Remove the log from the disk, file by file. Yields the bytes given back."""
+        with as_storage_errors(self.directory):
+            yield from retention.delete_log(self)

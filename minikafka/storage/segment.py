@@ -1,0 +1,278 @@
+"""A segment: a run of a log's batches in one file, and the two indexes that find a place in it.
+
+`00000000000000000042.log` begins at offset 42, its base offset, and holds record batches one behind the other, just
+as they travel. Only the newest segment of a log is written to; a closed one never changes again. The indexes are
+sparse (see index.py), so a search ends with reading batch headers until the one that is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from struct import Struct
+
+from minikafka.storage.disk import Disk
+from minikafka.storage.index import offset_index, time_index
+from minikafka.storage.system import Buffer
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
+
+_SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
+_REMEMBERED_READS = 8
+_OFFSET_AND_LENGTH = Struct(">qi")
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """Kafka's name: the offset in 20 digits, so that names sort as offsets do."""
+    return f"{offset:020}{suffix}"
+
+
+class Segment:
+    """One segment. A search may need the disk; appending needs one write."""
+
+    def __init__(self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int) -> None:
+        self.base_offset = base_offset
+        self.index_interval_bytes = index_interval_bytes
+        self.appended_ms: int | None = None  # wall clock of the last append; None until it is known
+        self._disk = disk
+        self._directory = directory
+        self.log = disk.open(self._path(LOG))
+        self.index = offset_index(disk, self._path(INDEX))
+        self.time_index = time_index(disk, self._path(TIME_INDEX))
+        self._first_timestamp: int | None = None
+        self._largest: tuple[int, int] | None = None
+        self._bytes_since_index_entry = 0
+        self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
+
+    def _path(self, suffix: str) -> str:
+        return f"{self._directory}/{file_name(self.base_offset, suffix)}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of record batches."""
+        return self.log.size
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """(largest timestamp, last offset of the first batch that has it); (-1, base offset) if no record has a
+        timestamp.
+        """
+        if self._largest is None:
+            entry = self.time_index.last
+            self._largest = (entry.key, self.base_offset + entry.value) if entry else (-1, self.base_offset)
+        return self._largest
+
+    @property
+    def first_timestamp(self) -> int:
+        """The largest timestamp of the first batch, from which segment.ms counts; -1 if there is none."""
+        if self._first_timestamp is None:
+            if not self.size:
+                return -1
+            self._first_timestamp = read_header(self.log.pread(BATCH_OVERHEAD, 0)).max_timestamp
+        return self._first_timestamp
+
+    # -- writing
+
+    def append(self, batches: Buffer, headers: Sequence[BatchHeader], now_ms: int | None) -> None:
+        """Append whole batches. headers: theirs, with the final offsets. Errors: OSError, and nothing is appended."""
+        position = self.log.size
+        self.log.append([batches])
+        self.appended_ms = now_ms
+        for header in headers:
+            self.note(position, header)
+            position += header.size_bytes
+
+    def note(self, position: int, header: BatchHeader) -> None:
+        """Take a batch into account that lies at `position`: an index entry if one is due, the largest timestamp."""
+        last_offset = header.last_offset
+        if position == 0:
+            self._first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.largest[0]:
+            self._largest = (header.max_timestamp, last_offset)
+        if self._bytes_since_index_entry > self.index_interval_bytes:
+            self.index.append(last_offset - self.base_offset, position)
+            self._note_time()
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += header.size_bytes
+
+    def _note_time(self) -> None:
+        timestamp, offset = self.largest
+        last = self.time_index.last
+        if timestamp > (last.key if last else -1):
+            self.time_index.append(timestamp, offset - self.base_offset)
+
+    def seal(self) -> None:
+        """The segment is closed: its time index ends with its largest timestamp, which retention looks at."""
+        self._note_time()
+        self.index.write()
+        self.time_index.write()
+
+    def flush(self) -> None:
+        """Make everything survive a power loss."""
+        self.log.flush()
+        self.index.flush()
+        self.time_index.flush()
+
+    def close(self) -> None:
+        """Give back the file handles."""
+        self.log.close()
+        self.index.close()
+        self.time_index.close()
+
+    def remove(self) -> None:
+        """Delete the files, the log first: an index without a log is known as a leftover."""
+        self.close()
+        for suffix in (LOG, INDEX, TIME_INDEX):
+            self._disk.remove(self._path(suffix))
+
+    def truncate(self, position: int) -> None:
+        """Cut off the batches from `position` on."""
+        _, first_lost = next(self.headers(position))
+        self.truncate_indexes(first_lost.base_offset)
+        self.log.truncate(position)
+        timestamp, offset = self.largest
+        start = self.index.lookup(offset - self.base_offset)
+        for _, header in self.headers(start.value if start else 0):
+            if header.max_timestamp > timestamp:
+                timestamp, offset = header.max_timestamp, header.last_offset
+        self._largest = (timestamp, offset)
+
+    def truncate_indexes(self, offset: int) -> int:
+        """Keep what the indexes say of offsets below this one. Returns the last position that the offset index still
+        knows.
+        """
+        kept = self.index.find(offset - self.base_offset - 1)
+        self.index.truncate(kept)
+        count = len(self.time_index)
+        while count and self.time_index[count - 1].value >= offset - self.base_offset:
+            count -= 1
+        self.time_index.truncate(count)
+        self._largest = None
+        self._bytes_since_index_entry = 0
+        self._next_reads.clear()
+        return self.index[kept - 1].value if kept else 0
+
+    # -- reading
+
+    def headers(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from this one on, without reading what is in them."""
+        piece, start = b"", position
+        while position < self.size:
+            if position + BATCH_OVERHEAD > start + len(piece):
+                piece, start = self.log.pread(_SCAN_BYTES, position), position
+            header = read_header(piece, position - start)
+            yield position, header
+            position += header.size_bytes
+
+    def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
+        """Position and header of the first batch that ends at this offset or later; None if all end before."""
+        entry = self.index.lookup(offset - self.base_offset)
+        for position, header in self.headers(entry.value if entry else 0):
+            if header.last_offset >= offset:
+                return position, header
+        return None
+
+    def batch(self, position: int, header: BatchHeader) -> bytes:
+        """A whole batch."""
+        return self.log.pread(header.size_bytes, position)
+
+    def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> memoryview | None:
+        """Whole batches from the one that holds the offset, of at most max_bytes, or one batch if even the first is
+        larger and min_one is set.
+
+        None: this segment has no batch that ends at the offset or later.
+        """
+        position = self._next_reads.get(offset, -1)
+        if position < 0:
+            found = self.locate(offset)
+            if found is None:
+                return None
+            position = found[0]
+        left = self.size - position
+        if left <= 0:
+            return None
+        data = self.log.pread(min(max(max_bytes, BATCH_OVERHEAD), left), position)
+        first_bytes = LOG_OVERHEAD + _OFFSET_AND_LENGTH.unpack_from(data)[1]
+        if first_bytes > max_bytes:
+            if not min_one:
+                return memoryview(b"")
+            data = self.log.pread(first_bytes, position)
+        return self._whole_batches(data, position, up_to_offset)
+
+    def _whole_batches(self, data: bytes, position: int, up_to_offset: int) -> memoryview:
+        end = last = 0
+        while len(data) - end >= BATCH_OVERHEAD:
+            base_offset, length = _OFFSET_AND_LENGTH.unpack_from(data, end)
+            if base_offset >= up_to_offset or end + LOG_OVERHEAD + length > len(data):
+                break
+            last, end = end, end + LOG_OVERHEAD + length
+        if end:
+            if len(self._next_reads) >= _REMEMBERED_READS:
+                del self._next_reads[next(iter(self._next_reads))]
+            self._next_reads[read_header(data, last).next_offset] = position + end
+        return memoryview(data)[:end]
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
+        """(timestamp, offset, leader epoch) of the first record from an offset on that is as young; None if there is
+        none here.
+        """
+        time_entry = self.time_index.lookup(timestamp - 1)
+        known_older = time_entry.value if time_entry else 0
+        entry = self.index.lookup(max(known_older, from_offset - self.base_offset))
+        for position, header in self.headers(entry.value if entry else 0):
+            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
+                for record in decode_batch(self.batch(position, header)):
+                    if record.timestamp >= timestamp and record.offset >= from_offset:
+                        return record.timestamp, record.offset, header.partition_leader_epoch
+        return None
+
+    # -- recovery
+
+    def check(
+        self, position: int, next_offset: int, piece_bytes: int, use: Callable[[int, BatchHeader], None]
+    ) -> Generator[int, None, str]:
+        """Read the file from `position` on and hand each batch that is whole and valid to `use`; cut off the rest.
+
+        next_offset: the smallest offset that may come next. Yields the bytes it read, piece by piece. Returns why it
+        stopped before the end of the file, or "".
+        """
+        why, wanted = "", piece_bytes
+        while position < self.size and not why:
+            piece = memoryview(self.log.pread(wanted, position))
+            at, wanted = 0, piece_bytes
+            while at < len(piece) and not why:
+                left = self.size - position - at
+                if len(piece) - at < min(left, BATCH_OVERHEAD):
+                    break
+                header, why = self._valid_header(piece, at, left, next_offset)
+                if header is None:
+                    break
+                if header.size_bytes > len(piece) - at:
+                    wanted = max(piece_bytes, header.size_bytes)
+                    break
+                if crc_matches(piece, header, at):
+                    use(position + at, header)
+                    at += header.size_bytes
+                    next_offset = header.next_offset
+                else:
+                    why = f"the batch at offset {header.base_offset} does not match its checksum"
+            position += at
+            yield len(piece)
+        self.log.truncate(position)
+        return why
+
+    def _valid_header(self, piece: memoryview, at: int, left: int, next_offset: int) -> tuple[BatchHeader | None, str]:
+        """The header at a place of a piece, or None and what is wrong with it. left: bytes to the end of the file."""
+        try:
+            header = read_header(piece, at)
+        except KafkaError as error:
+            return None, error.message
+        if header.size_bytes > left:
+            return None, f"the last batch has only {left} of its {header.size_bytes} bytes"
+        if header.base_offset < next_offset or header.last_offset_delta < 0:
+            return None, f"a batch of offset {header.base_offset} where {next_offset} comes next"
+        if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            return None, f"offset {header.last_offset} is too large for a segment that begins at {self.base_offset}"
+        return header, ""

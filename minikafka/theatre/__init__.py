@@ -1,0 +1,38 @@
+"""The theatre: a trace becomes scenes, and scenes become a page that plays, a static SVG, or a table.
+
+It knows the trace and nothing else of minikafka, so that a picture can show a simulation, a server, or a recorded file. A new picture
+is one file with one subclass of play.Play, and its name in PLAYS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.theatre.log import LogPlay
+from minikafka.theatre.picture import Picture
+from minikafka.theatre.play import Play
+from minikafka.trace import Event
+
+__all__ = ["PLAYS", "Picture", "fitting", "picture"]
+
+PLAYS: dict[str, type[Play]] = {play.name: play for play in (LogPlay,)}
+
+
+def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None, surprise: Any = None,
+            answer: Any = None, **options: Any) -> Picture:  # fmt: skip
+    """The picture called name ("log", "partitioner") of a trace. options: that picture's own, see its file.
+
+    prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it was.
+    """
+    if name not in PLAYS:
+        raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
+    trace = list(trace)
+    return Picture(PLAYS[name](trace, **options), trace, seed=seed, prediction=prediction, surprise=surprise, answer=answer)
+
+
+def fitting(trace: Sequence[Event]) -> str:
+    """The name of the picture that fits what happened: records that were only written, over several partitions, show the partitioner."""
+    read = any(event.kind in ("RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted") for event in trace)
+    spread = any(event.kind == "PartitionChosen" and event.detail["partitions"] > 1 for event in trace)
+    return "partitioner" if spread and not read and "partitioner" in PLAYS else "log"

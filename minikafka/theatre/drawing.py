@@ -1,0 +1,130 @@
+"""Shapes as data: what a picture draws, so that Python can write it as SVG and the player can move it.
+
+A shape is a dictionary of plain values under a stable key ("record/0/17"): from one step to the next the player finds the same key
+and moves the shape there. Coordinates are design units, one a CSS pixel. A wider or narrower page stretches x, x2 and w only, so text
+never shrinks; a path keeps its form and is moved as a whole. Colours are names from player.css, with a light and a dark value each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Shape = dict[str, Any]
+
+# Two layouts: the width each is designed for. The player stretches them by at most a fifth (player.js: LAYOUTS).
+WIDE, NARROW = 920, 560
+
+NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of")
+WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo")
+
+# Light and dark. player.css holds the same names; a test compares them.
+PALETTE = {
+    "paper": ("#ffffff", "#1b1f24"),
+    "wash": ("#f6f8fa", "#252b32"),
+    "cell": ("#dfe5ea", "#3a434d"),
+    "rule": ("#c8d1da", "#4d5763"),
+    "chip": ("#d8dee4", "#414b56"),
+    "good": ("#dafbe1", "#1d4a35"),
+    "ink": ("#1b1f24", "#e9edf1"),
+    "quiet": ("#57606a", "#a9b3be"),
+    "gone": ("#69737e", "#8f9aa6"),
+    "actor1": ("#0072B2", "#4ba6dd"),
+    "actor2": ("#E69F00", "#f0b23a"),
+    "actor3": ("#00795a", "#2fb48d"),
+    "on1": ("#ffffff", "#101418"),
+    "on2": ("#1b1f24", "#101418"),
+    "on3": ("#ffffff", "#101418"),
+    "trouble": ("#b3470a", "#ff9b6b"),
+    "said": ("#fff8e6", "#322c1a"),
+    "saidline": ("#e3c77a", "#77642f"),
+}
+
+
+def text_width(text: str, size: float = 13, *, mono: bool = False, bold: bool = False) -> int:
+    """A safe estimate in units: fonts differ from machine to machine."""
+    if mono:
+        return round(len(text) * size * 0.61)
+    narrow = sum(1 for letter in text if letter in " .,:;'|!ijltfI()·")
+    return round((len(text) - narrow) * size * (0.64 if bold else 0.6) + narrow * size * 0.36)
+
+
+def fit(text: str, width: float, size: float = 13, *, mono: bool = False, bold: bool = False) -> str:
+    """The text, cut with an ellipsis where it is too wide."""
+    if text_width(text, size, mono=mono, bold=bold) <= width:
+        return text
+    while text and text_width(text + "…", size, mono=mono, bold=bold) > width:
+        text = text[:-1]
+    return text + "…" if text else ""
+
+
+class Drawing:
+    """The shapes of one step in one layout, back to front.
+
+    step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and the step that
+    is shown stands out. tip: what hovering says.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.shapes: dict[str, Shape] = {}
+
+    @property
+    def narrow(self) -> bool:
+        return self.width < WIDE
+
+    def add(self, key: str, kind: str, **attributes: Any) -> None:
+        assert key not in self.shapes, f"two shapes with one key: {key}"
+        shape: Shape = {"kind": kind}
+        for name, value in attributes.items():
+            if value is not None:
+                shape[name] = _rounded(value) if isinstance(value, float) else value
+        self.shapes[key] = shape
+
+    def rect(self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any) -> None:
+        self.add(key, "rect", x=x, y=y, w=w, h=h, fill=fill, line=line, **more)
+
+    def circle(self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none", **more: Any) -> None:
+        self.add(key, "circle", x=x, y=y, r=r, fill=fill, line=line, **more)
+
+    def line(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
+        self.add(key, "line", x=x, y=y, x2=x2, y2=y2, line=line, **more)
+
+    def arrow(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
+        self.add(key, "line", x=x, y=y, x2=x2, y2=y2, line=line, arrow="yes", **more)
+
+    def path(self, key: str, x: float, y: float, d: str, fill: str = "none", line: str = "none", **more: Any) -> None:
+        self.add(key, "path", x=x, y=y, d=d, fill=fill, line=line, **more)
+
+    def text(self, key: str, x: float, y: float, text: str, fill: str = "ink", *, size: float = 13, mono: bool = False,
+             bold: bool = False, anchor: str = "start", **more: Any) -> None:  # fmt: skip
+        assert size >= 12, "text under 12 px can't be read"
+        self.add(
+            key, "text", x=x, y=y, text=text, fill=fill, size=size, mono="yes" if mono else None,
+            weight=600 if bold else None, anchor=None if anchor == "start" else anchor, **more,
+        )  # fmt: skip
+
+    def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:
+        """A state as a word in a rounded box; returns its width."""
+        width = text_width(text, 12, bold=True) + 18
+        self.rect(key, x, y, width, 19, fill, r=9, **more)
+        self.text(key + "/word", x + width / 2, y + 14, text, ink, size=12, bold=True, anchor="middle")
+        return width
+
+    @property
+    def bottom(self) -> int:
+        """The lowest point of any shape."""
+        return round(max((_bottom(shape) for shape in self.shapes.values()), default=0))
+
+
+def _bottom(shape: Shape) -> float:
+    if shape["kind"] == "rect":
+        return float(shape["y"] + shape["h"])
+    if shape["kind"] == "line":
+        return float(max(shape["y"], shape["y2"]))
+    return float(shape["y"] + shape.get("r", 4))
+
+
+def _rounded(value: float) -> float | int:
+    """Tenths are finer than a screen shows, and round the same everywhere."""
+    tenths = round(value, 1)
+    return int(tenths) if tenths == int(tenths) else tenths

@@ -1,0 +1,110 @@
+"""Time below: one lane an actor, a mark where it did something, up to the cursor and no further.
+
+The axis is honest about order and, between events that are close, about distance; a long silence is cut short and shown as a break, so
+that a retention of a minute does not squeeze three milliseconds of writing into one pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.theatre.drawing import Drawing, fit, text_width
+
+Scene = dict[str, Any]
+
+LANE, GAP = 17, 4  # height of a lane, space between two
+BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
+
+
+def seconds(ms: int) -> str:
+    """12.40 s, or 12.405 s where the last digit says something."""
+    return f"{ms / 1000:.3f} s" if ms % 10 else f"{ms / 1000:.2f} s"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A row: number is what stands at its end and holds at the cursor."""
+
+    key: str
+    name: str
+    colour: str = "quiet"
+    number: str = ""
+    trouble: bool = False
+
+
+class Lanes:
+    """The marks of all scenes on one time axis. Knows the whole trace for its room, draws it up to the cursor."""
+
+    def __init__(self, scenes: Sequence[Scene]) -> None:
+        self.times = [scene["at"] for scene in scenes]
+        self.marks: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+        for step, scene in enumerate(scenes):
+            for mark in scene["marks"]:
+                self.marks.setdefault(mark["lane"], []).append((step, mark))
+
+    def positions(self, left: float, right: float) -> tuple[list[float], list[int]]:
+        """x of every step, and the steps before which a silence is cut short."""
+        gaps = [max(b - a, 0) for a, b in zip(self.times, self.times[1:], strict=False)]
+        if not gaps:
+            return [left] * len(self.times), []
+        moved = sorted(gap for gap in gaps if gap)
+        cap = moved[len(moved) // 2] * BREAK_AFTER if moved else 1
+        least = min(16.0, 0.6 * (right - left) / len(gaps))
+        rest = right - left - least * len(gaps)
+        total = sum(min(gap, cap) for gap in gaps) or 1
+        xs = [left]
+        for gap in gaps:
+            xs.append(xs[-1] + least + rest * min(gap, cap) / total)
+        return xs, [step + 1 for step, gap in enumerate(gaps) if gap > cap]
+
+    def height(self, rows: int) -> int:
+        """Units from the caption to the axis's numbers, both included."""
+        return 24 + rows * (LANE + GAP) + 18
+
+    def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = "") -> None:
+        left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
+        xs, breaks = self.positions(left + 6, right - 14)
+        d.text("time/caption", 0, y + 14, caption, "quiet")
+        d.text("time/numbers", d.width, y + 14, numbers, "quiet", anchor="end")
+        top = y + 24
+        for row, lane in enumerate(rows):
+            self._lane(d, lane, top + row * (LANE + GAP), left, right, xs, step)
+        bottom = top + len(rows) * (LANE + GAP) - GAP
+        for cut in breaks:
+            if cut <= step:
+                x = (xs[cut - 1] + xs[cut]) / 2
+                d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 v{bottom - top + 6} M3,0 v{bottom - top + 6}", line="rule", dash="2 3")
+        if xs:
+            d.line("time/cursor", xs[step], top - 8, xs[step], bottom + 5, "ink", width=1.5)
+            d.circle("time/cursor/head", xs[step], top - 8, 4, "ink")
+            self._axis(d, bottom + 17, xs, step)
+
+    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int) -> None:
+        key = f"time/{lane.key}"
+        d.text(key + "/name", left - 8, y + 13, fit(lane.name, left - 10, bold=True), bold=True, anchor="end")
+        d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
+        marks = self.marks.get(lane.key, [])
+        for number, (at, mark) in enumerate(marks):
+            if at > step:
+                break
+            following = xs[marks[number + 1][0]] if number + 1 < len(marks) else right
+            colour = "trouble" if mark.get("trouble") else lane.colour
+            of = mark.get("of")
+            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"))
+            words = mark.get("text", "")
+            if words and text_width(words, 12, mono=True) + 10 <= following - xs[at]:
+                ink = "trouble" if mark.get("trouble") else "ink"
+                d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
+        ink = "trouble" if lane.trouble else "quiet"
+        d.text(key + "/number", d.width, y + 13, lane.number, ink, mono=True, bold=True, size=12.5, anchor="end")
+
+    def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
+        after = -1000.0
+        for at, x in enumerate(xs[: step + 1]):
+            words = seconds(self.times[at])
+            half = text_width(words, 12, mono=True) / 2
+            if x - half >= after:
+                d.text(f"time/axis/{at}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
+                after = x + half + 14

@@ -1,0 +1,489 @@
+"""The log: one partition with its segments, or several small ones, and who reads where.
+
+A reader stands before the record that it will read next. Reading removes nothing; retention removes whole segments, oldest first.
+Options: topic, partitions (numbers). Without them: the topic that was used most, and up to five partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.keys import legend, letters
+from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.play import QUIETLY, Play, Told
+from minikafka.theatre.row import Reader, Row
+from minikafka.trace import Event
+
+MOST_PARTITIONS = 5
+NEAR = 24  # records this near to something interesting are in the scene; the others could not be drawn anyway
+COLOURS = ("actor1", "actor2", "actor3")
+
+
+@dataclass
+class PartitionLog:
+    """What one partition holds on disk, as the trace has told so far."""
+
+    partition: int
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int | None = None
+    segments: list[list[Any]] = field(default_factory=lambda: [[0, 0, "active"]])  # base, end, active | closed | deleted
+    records: dict[int, list[Any]] = field(default_factory=dict)  # offset -> [offset, letter, key, value, number of the event]
+    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)  # offset -> id of the event that appended it
+    appended_at: int = -1
+    seen: bool = False
+
+    def append(self, base: int, up_to: int) -> None:
+        if not self.seen and base > 0:  # the trace begins in the middle of a log's life
+            self.log_start_offset, self.segments = base, [[base, base, "active"]]
+        self.seen = True
+        self.log_end_offset = up_to
+        self.segments[-1][1] = up_to
+
+    def roll(self, base: int) -> None:
+        if self.segments[-1][0] == base:  # a fresh segment has replaced an empty one
+            return
+        self.segments[-1][1:] = [base, "closed"]
+        self.segments.append([base, base, "active"])
+
+    def delete_segment(self, base: int) -> None:
+        for segment in self.segments:
+            if segment[0] == base and segment[1] > base:
+                segment[2] = "deleted"
+        kept = [segment for segment in self.segments if segment[2] != "deleted"]
+        gone = [segment for segment in self.segments if segment[2] == "deleted"]
+        self.segments = gone[-2:] + kept
+        self.log_start_offset = max(self.log_start_offset, gone[-1][1] if gone else 0)
+
+    def truncate(self, end: int) -> None:
+        self.log_end_offset = end
+        self.segments = [segment for segment in self.segments if segment[0] < end] or [[end, end, "active"]]
+        self.segments[-1][1:] = [end, "active"]
+        self.records = {offset: record for offset, record in self.records.items() if offset < end}
+
+    def space(self, readers: Sequence[int]) -> dict[str, Any]:
+        points = [self.log_start_offset, self.log_end_offset, *readers, *(segment[0] for segment in self.segments)]
+        near = sorted({o for point in points for o in range(point - NEAR, point + NEAR) if o in self.records})
+        return {
+            "partition": self.partition,
+            "log_start_offset": self.log_start_offset,
+            "log_end_offset": self.log_end_offset,
+            "high_watermark": self.high_watermark,
+            "segments": [list(segment) for segment in self.segments],
+            "records": [list(self.records[offset]) for offset in near],
+        }
+
+
+@dataclass
+class Position:
+    """A reader: where it stands in each partition, and whether it lives."""
+
+    name: str
+    colour: str
+    state: str = ""  # "", closed, crashed, frozen
+    next: dict[int, int] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)  # partition -> error, until it stands somewhere new
+    refusal: tuple[str, int] | None = None
+
+
+class LogPlay(Play):
+    name = "log"
+    foot = "A reader stands before the record it will read next. Reading removes nothing; retention removes whole segments, oldest first."
+
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partitions: Sequence[int] | None = None, **options: Any):
+        super().__init__(trace, **options)
+        self.topic = topic or _busiest_topic(trace)
+        mine = [event for event in trace if event.detail.get("topic") == self.topic]
+        self.chosen = list(partitions) if partitions is not None else _busiest_partitions(mine)
+        self.letters = letters(
+            record[1] for event in mine if event.kind == "RecordsAppended" for record in event.detail.get("records", ())
+        )
+        self.logs: dict[int, PartitionLog] = {}
+        self.count = 0
+        self.readers: dict[str, Position] = {}
+        self.clients_speak = any(event.kind == "RecordsPolled" for event in trace)
+        self.rolls = any(event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine)
+        self.down: dict[str, str] = {}
+        self.said: set[str] = set()
+        self.moved_start: dict[int, tuple[str, int]] = {}
+        one = len(self.chosen) == 1
+        self.title = f"Partition {self.chosen[0]} of {self.topic}" if one else f"The partitions of {self.topic}"
+        if not self.topic:
+            self.title = "The log"
+        widest = max(Counter(e.detail["partition"] for e in mine if "partition" in e.detail).values(), default=0)
+        self.most = max([widest, *(e.detail["last_offset"] + 1 for e in mine if e.kind == "RecordsAppended")], default=0)
+
+    # -- fold
+
+    def see(self, event: Event) -> Told | None:
+        handler: Callable[[Event, dict[str, Any]], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
+        if handler is None or event.detail.get("topic", self.topic) != self.topic:
+            return None
+        if event.detail.get("partition", self._any()) not in self.chosen:
+            return None
+        return handler(event, event.detail)
+
+    def _any(self) -> int | None:
+        return self.chosen[0] if self.chosen else None
+
+    def _log(self, partition: int) -> PartitionLog:
+        return self.logs.setdefault(partition, PartitionLog(partition))
+
+    def _once(self, chapter: str) -> str | None:
+        """A chapter the first time."""
+        if chapter in self.said:
+            return None
+        self.said.add(chapter)
+        return chapter
+
+    def _where(self, partition: int) -> str:
+        return "" if len(self.chosen) == 1 else f" of partition {partition}"
+
+    def _mark(self, lane: str, text: str, tip: str, trouble: bool = False) -> list[dict[str, Any]]:
+        return [{"lane": lane, "text": text, "tip": tip, "of": self.number} | ({"trouble": True} if trouble else {})]
+
+    def _see_TopicCreated(self, event: Event, d: dict[str, Any]) -> Told:
+        self.count = d["partitions"]
+        for partition in self.chosen:
+            if partition < self.count:
+                self._log(partition)
+        many = "one partition" if self.count == 1 else f"{self.count} partitions"
+        return Told(f"Topic {self.topic} is created with {many}. Nothing is written yet.")
+
+    def _see_PartitionsCreated(self, event: Event, d: dict[str, Any]) -> Told:
+        self.count = d["partitions"]
+        for partition in self.chosen:
+            if partition < self.count:
+                self._log(partition)
+        text = f"{d['was']} → {d['partitions']}"
+        return Told(
+            f"{self.topic} grows from {d['was']} to {d['partitions']} partitions. What is already written stays where it is.",
+            chapter=f"{d['partitions']} partitions",
+            marks=self._mark("log", text, f"partitions {text}"),
+        )
+
+    def _see_TopicDeleted(self, event: Event, d: dict[str, Any]) -> Told:
+        self.logs.clear()
+        return Told(f"Topic {self.topic} is deleted, with all its records.", chapter="topic deleted")
+
+    def _see_RecordsAppended(self, event: Event, d: dict[str, Any]) -> Told:
+        log, first, last = self._log(d["partition"]), d["base_offset"], d["last_offset"]
+        log.append(first, last + 1)
+        for offset, key, value, _timestamp in d.get("records", ()):
+            log.records[offset] = [offset, self.letters.get(key, "?"), key, value, self.number]
+            log.written_by[offset] = event.id
+        log.appended_at = event.at
+        who = self.asker(event)
+        where = f"partition {d['partition']}"
+        if first == last and d.get("records"):
+            key, value = d["records"][0][1:3]
+            what = ("a record" if value is None else _quoted(value)) + ("" if key is None else f" with key {key}")
+            verb = f"{who} writes {what} to {where}" if who else f"{_capital(what)} is written to {where}"
+            sentence = f"{verb}: it gets offset {first}."
+        else:
+            sentence = f"{who or 'A producer'} writes {last - first + 1} records to {where}: they get offsets {first} to {last}."
+        if len(self.chosen) == 1:
+            sentence += f" The log end offset is {last + 1}."
+        return Told(sentence, self._once("first record"), marks=self._mark("written", self._written(d), sentence))
+
+    def _written(self, d: dict[str, Any]) -> str:
+        first, last, records = d["base_offset"], d["last_offset"], d.get("records")
+        if len(self.chosen) > 1:
+            what = records[0][2] if first == last and records and records[0][2] else f"+{last - first + 1}"
+            return f"{what[:12]} → P{d['partition']}"
+        return f"+{last - first + 1}"
+
+    def _see_HighWatermarkAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
+        log = self._log(d["partition"])
+        log.high_watermark = d["high_watermark"]
+        if event.at == log.appended_at and log.high_watermark == log.log_end_offset:
+            return QUIETLY
+        return Told(f"The high watermark{self._where(d['partition'])} is {log.high_watermark} now: consumers may read up to there.")
+
+    def _see_SegmentRolled(self, event: Event, d: dict[str, Any]) -> Told:
+        self._log(d["partition"]).roll(d["base_offset"])
+        return Told(
+            f"A new segment begins at offset {d['base_offset']}{self._where(d['partition'])}, because {d['why']}. The one before is closed.",
+            self._once("first roll"),
+            marks=self._mark("log", "roll", f"new segment at offset {d['base_offset']}: {d['why']}"),
+        )
+
+    def _see_SegmentDeleted(self, event: Event, d: dict[str, Any]) -> Told:
+        self._log(d["partition"]).delete_segment(d["base_offset"])
+        self.moved_start[d["partition"]] = event.id
+        offsets = f"{d['base_offset']} to {d['next_offset'] - 1}"
+        return Told(
+            f"The segment with offsets {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
+            self._once(f"deletion at {event.at}") and "a segment is deleted",
+            marks=self._mark("log", "delete", f"offsets {offsets} deleted: {d['why']}"),
+        )
+
+    def _see_LogStartOffsetAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
+        log = self._log(d["partition"])
+        already = log.log_start_offset == d["log_start_offset"]
+        log.log_start_offset = d["log_start_offset"]
+        if already:
+            return QUIETLY
+        self.moved_start[d["partition"]] = event.id
+        return Told(
+            f"The log start offset{self._where(d['partition'])} moves to {d['log_start_offset']}: {d['why']}.",
+            "the log start moves",
+            marks=self._mark("log", f"start {d['log_start_offset']}", f"log start offset {d['log_start_offset']}: {d['why']}"),
+        )
+
+    def _see_LogTruncated(self, event: Event, d: dict[str, Any]) -> Told:
+        self._log(d["partition"]).truncate(d["log_end_offset"])
+        return Told(f"The log{self._where(d['partition'])} is cut: it ends at offset {d['log_end_offset']} now.", "the log is cut", True)
+
+    def _see_LogRecovered(self, event: Event, d: dict[str, Any]) -> Told | None:
+        log = self._log(d["partition"])
+        if log.log_end_offset == d["log_end_offset"] and not d["dropped_bytes"]:
+            return None
+        log.truncate(d["log_end_offset"])
+        return Told(
+            f"{event.node} recovers the log{self._where(d['partition'])} up to offset {d['log_end_offset']}: "
+            f"{d['dropped_bytes']} bytes are dropped, because {d['why']}.",
+            "recovery",
+            d["dropped_bytes"] > 0,
+        )
+
+    def _see_BatchRefused(self, event: Event, d: dict[str, Any]) -> Told:
+        return Told(
+            f"{event.node} refuses a batch from {self.asker(event) or 'a producer'} with {d['error']}: {d['why']}.",
+            d["error"], True, marks=self._mark("written", "refused", f"{d['error']}: {d['why']}", True),
+        )  # fmt: skip
+
+    # -- fold: readers
+
+    def _reader(self, name: str) -> Position:
+        if name not in self.readers:
+            self.readers[name] = Position(name, COLOURS[len(self.readers) % len(COLOURS)])
+        return self.readers[name]
+
+    def _see_RecordsPolled(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._reads(event, event.node, d["partition"], [record[0] for record in d["records"]], d["position"])
+
+    def _see_RecordsFetched(self, event: Event, d: dict[str, Any]) -> Told | None:
+        """The broker's side, for a trace without clients (`serve --trace`): a connection is a reader."""
+        if self.clients_speak or d["next_offset"] == d["offset"] or not event.cause:
+            return None
+        name = self.asker(event) or f"client {event.cause[0]}"
+        return self._reads(event, name, d["partition"], list(range(d["offset"], d["next_offset"])), d["next_offset"])
+
+    def _reads(self, event: Event, name: str, partition: int, offsets: Sequence[int], position: int) -> Told:
+        reader, log = self._reader(name), self._log(partition)
+        reader.next[partition] = position
+        reader.refused.pop(partition, None)
+        lag = log.log_end_offset - position
+        span = _span(offsets)
+        values = [log.records[o][3] for o in offsets if o in log.records]
+        what = f" {_quoted(values[0])}," if len(offsets) == 1 and values and values[0] is not None else ""
+        sentence = f"{name} reads{what} {span}{self._where(partition)}. It stands before {position}: its lag is {lag}."
+        short = f"{offsets[0]}–{offsets[-1]}" if len(offsets) > 1 else f"{offsets[0]}" if offsets else ""
+        if len(self.chosen) > 1:
+            short = f"P{partition}:{short}" if len(offsets) != 1 or not values or not values[0] else f"{values[0][:12]}"
+        because = log.written_by.get(offsets[0]) if offsets else None
+        return Told(sentence, self._once(f"{name} reads"), because=because, marks=self._mark(name, short, sentence))
+
+    def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
+        reader = self._reader(event.node)
+        refused = reader.refused.pop(d["partition"], None)
+        reader.next[d["partition"]] = d["offset"]
+        return Told(
+            f"{event.node} {'starts over' if refused else 'starts'} at offset {d['offset']}{self._where(d['partition'])}: {d['why']}.",
+            None if refused else self._once(f"{event.node} starts"),
+            because=reader.refusal if refused else None,
+            marks=self._mark(event.node, f"→ {d['offset']}", f"position {d['offset']}: {d['why']}"),
+        )
+
+    def _see_PositionSought(self, event: Event, d: dict[str, Any]) -> Told:
+        reader = self._reader(event.node)
+        reader.next[d["partition"]] = d["offset"]
+        reader.refused.pop(d["partition"], None)
+        return Told(
+            f"{event.node} seeks: it stands before offset {d['offset']}{self._where(d['partition'])} now.",
+            self._once(f"{event.node} seeks"),
+            marks=self._mark(event.node, f"→ {d['offset']}", f"seek to {d['offset']}"),
+        )
+
+    def _see_FetchRefused(self, event: Event, d: dict[str, Any]) -> Told:
+        name = self.asker(event) or "a reader"
+        log, reader = self._log(d["partition"]), self._reader(name)
+        reader.next[d["partition"]] = d["offset"]
+        reader.refused[d["partition"]] = "out of range" if "RANGE" in str(d["error"]) else str(d["error"])
+        reader.refusal = event.id
+        why = ""
+        if d["offset"] < log.log_start_offset:
+            why = f", which is gone: the log starts at {log.log_start_offset}"
+        elif d["offset"] > log.log_end_offset:
+            why = f", beyond the log end offset {log.log_end_offset}"
+        number = " (1)" if d["error"] == "OFFSET_OUT_OF_RANGE" else ""
+        return Told(
+            f"{name} asks for offset {d['offset']}{self._where(d['partition'])}{why}. The broker answers {d['error']}{number}.",
+            d["error"], True, because=self.moved_start.get(d["partition"]),
+            marks=self._mark(name, "refused", f"{d['error']} at offset {d['offset']}", True),
+        )  # fmt: skip
+
+    # -- fold: nodes
+
+    def _see_ClientClosed(self, event: Event, d: dict[str, Any]) -> Told | None:
+        return self._state(event, "closed", f"{event.node} closes.", None) if event.node in self.readers else None
+
+    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "crashed", f"{event.node} crashes.", f"{event.node} crashes")
+
+    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "", f"{event.node} is back.", f"{event.node} is back")
+
+    def _see_NodeFrozen(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.", f"{event.node} is frozen")
+
+    def _see_NodeThawed(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "", f"{event.node} goes on.", None)
+
+    def _see_NodeStopped(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "stopped", f"{event.node} stops: {d['why']}.", f"{event.node} stops")
+
+    def _state(self, event: Event, state: str, sentence: str, chapter: str | None) -> Told:
+        if event.node in self.readers:
+            self.readers[event.node].state = state
+            marks = self._mark(event.node, state, sentence, state == "crashed")
+        else:
+            self.down[event.node] = state
+            marks = self._mark("log", f"{event.node} {state or 'back'}", sentence, state == "crashed")
+        return Told(sentence, chapter, state in ("crashed", "stopped"), marks=marks)
+
+    # -- scene
+
+    def space(self) -> dict[str, Any]:
+        readers = self.readers.values()
+        return {
+            "topic": self.topic,
+            "partition_count": self.count,
+            "partitions": [self.logs[p].space([r.next[p] for r in readers if p in r.next]) for p in sorted(self.logs)],
+            "readers": [
+                {
+                    "name": reader.name,
+                    "state": reader.state,
+                    "next": {str(p): offset for p, offset in sorted(reader.next.items())},
+                    "lag": {str(p): self._log(p).log_end_offset - offset for p, offset in sorted(reader.next.items())},
+                    "refused": {str(p): error for p, error in sorted(reader.refused.items())},
+                }
+                for reader in readers
+            ],
+            "down": {node: state for node, state in sorted(self.down.items()) if state},
+        }
+
+    def scenario(self, scene: Scene) -> str:
+        space = scene["space"]
+        on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
+        parts = [f"{on_disk} segment{'s' * (on_disk != 1)} on disk"] if self.rolls else []
+        if len(self.chosen) > 1 or space["partition_count"] > 1:
+            parts.append(f"{space['partition_count'] or len(self.logs)} partitions")
+            if len(self.chosen) < space["partition_count"]:
+                parts.append(f"{len(self.chosen)} of them shown")
+        if space["readers"]:
+            parts.append(f"{len(space['readers'])} reader{'s' * (len(space['readers']) != 1)}")
+        parts += [f"{node} {state}" for node, state in space["down"].items()]
+        parts += [words for words in (legend(self.letters),) if words]
+        return " · ".join(parts)
+
+    def summary(self, space: dict[str, Any]) -> str:
+        parts = []
+        for log in space["partitions"]:
+            start, end = log["log_start_offset"], log["log_end_offset"]
+            held = "empty" if start == end else f"offsets {start} to {end - 1}" if end - start > 1 else f"offset {start}"
+            parts.append(f"partition {log['partition']}: {held}")
+        for reader in space["readers"]:
+            places = [f"{offset} in partition {p}" if len(self.chosen) > 1 else str(offset) for p, offset in reader["next"].items()]
+            parts.append(f"{reader['name']} reads {', '.join(places)} next" + (f" ({reader['state']})" if reader["state"] else ""))
+        return "; ".join(parts) or "nothing yet"
+
+    # -- draw
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        d, scene = drawing, scenes[-1]
+        space = scene["space"]
+        single = len(self.chosen) == 1
+        left, right = (0, 0) if single else (44, 74)
+        room = d.width - left - right
+        most = min(self.most, 60)
+        pitch = next((p for p in (94, 78, 62, 47) if (most + 1.2) * p <= room), 40 if d.narrow else 47)
+        tall = pitch >= 78
+        call_outs = max(1, len(self.readers)) if self.readers else 0
+        if not single:
+            call_outs = min(call_outs, 2 if len(self.chosen) <= 3 else 1)
+        height = Row.height(tall, single, call_outs) + (4 if single else 0)
+        for log in space["partitions"]:
+            y = self.chosen.index(log["partition"]) * height + (4 if single else 0)
+            row = Row(d, log, (left + 2, y, room - 2), pitch, scene["number"], tall=tall, header=single)
+            row.draw([_reader(reader, log, self.readers[reader["name"]].colour) for reader in space["readers"]
+                      if str(log["partition"]) in reader["next"]])  # fmt: skip
+            if not single:
+                _margin(d, log, row.cells_y)
+        rows = self._rows(space)
+        self.lanes.draw(d, height * len(self.chosen) + 8, rows, scene["step"], caption="what happened when")
+
+    def _rows(self, space: dict[str, Any]) -> list[Lane]:
+        written = sum(log["log_end_offset"] for log in space["partitions"])
+        rows = [Lane("written", "written", "quiet", f"{written} record{'s' * (written != 1)}")]
+        seen = {reader["name"]: reader for reader in space["readers"]}
+        for position in self.readers.values():
+            reader = seen.get(position.name)
+            number = f"lag {sum(reader['lag'].values())}" if reader else ""
+            refused = bool(reader and reader["refused"])
+            rows.append(Lane(position.name, position.name, position.colour, "out of range" if refused else number, refused))
+        if "log" in self.lanes.marks:
+            on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
+            rows.append(Lane("log", "log", "ink", f"{on_disk} segment{'s' * (on_disk != 1)}" if self.rolls else ""))
+        return rows
+
+
+def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str) -> Reader:
+    partition = str(log["partition"])
+    offset, refused = reader["next"][partition], reader["refused"].get(partition)
+    words = f"next {offset} · " + (refused or f"lag {reader['lag'][partition]}")
+    if reader["state"]:
+        words += f" · {reader['state']}"
+    return Reader(reader["name"], offset, words, colour, bool(refused), bool(reader["state"]))
+
+
+def _margin(d: Drawing, log: dict[str, Any], y: float) -> None:
+    partition = log["partition"]
+    d.text(f"name/{partition}", 0, y + 20, f"P{partition}", mono=True, bold=True)
+    d.text(f"end/{partition}", d.width, y + 12, f"end {log['log_end_offset']}", "quiet", size=12.5, mono=True, anchor="end")
+    if log["log_start_offset"]:
+        d.text(f"start/{partition}", d.width, y + 28, f"start {log['log_start_offset']}", "quiet", size=12.5, mono=True, anchor="end")
+
+
+def _busiest_topic(trace: Sequence[Event]) -> str:
+    topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
+    own = Counter(topic for topic in topics if not topic.startswith("__"))
+    return max(own, key=lambda topic: (own[topic], topic)) if own else ""
+
+
+def _busiest_partitions(mine: Sequence[Event]) -> list[int]:
+    used = Counter(event.detail["partition"] for event in mine if isinstance(event.detail.get("partition"), int))
+    count = max([0, *(event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated"))])
+    everyone = sorted(set(range(count)) | set(used))
+    if len(everyone) > MOST_PARTITIONS:
+        everyone = sorted(sorted(everyone, key=lambda partition: (-used[partition], partition))[:MOST_PARTITIONS])
+    return everyone
+
+
+def _span(offsets: Sequence[int]) -> str:
+    if not offsets:
+        return "nothing"
+    return f"offset {offsets[0]}" if len(offsets) == 1 else f"offsets {offsets[0]} to {offsets[-1]}"
+
+
+def _quoted(value: str) -> str:
+    return f"“{value if len(value) <= 30 else value[:29] + '…'}”"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

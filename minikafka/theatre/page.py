@@ -1,0 +1,128 @@
+"""The page: shapes of all steps as data, and the player that moves them.
+
+What a page says of a step is only what differs from the step before, as numbers: [shape, attribute, value, attribute, value, ...] a
+changed shape, and the shapes that are there. Texts and colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing
+
+ATTRIBUTES = (*NUMBERS, *WORDS)
+ABOVE = 150  # units of the page above and below the drawing: controls, title, sentence, foot
+ASKING = 70
+
+
+class _Texts:
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._where: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        if text not in self._where:
+            self._where[text] = len(self.list)
+            self.list.append(text)
+        return self._where[text]
+
+
+def page(*, title: str, corner: str, foot: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
+         prediction: dict[str, Any] | None) -> str:  # fmt: skip
+    """The whole HTML text."""
+    texts = _Texts()
+    data = {
+        "attributes": ATTRIBUTES,
+        "numbers": len(NUMBERS),
+        "steps": [_differences(step, before) for step, before in zip(steps, [{}, *steps], strict=False)],
+        "layouts": [_layout(drawings, texts) for drawings in layouts],
+        "texts": texts.list,
+        "prediction": prediction,
+    }
+    play = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    room = files("minikafka.theatre")
+    parts = {
+        "title": escape(title),
+        "corner": escape(corner),
+        "foot": escape(foot),
+        "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
+        "js": room.joinpath("player.js").read_text(encoding="utf-8"),
+        "play": play,
+    }
+    html = room.joinpath("page.html").read_text(encoding="utf-8")
+    for name in ("title", "corner", "foot", "css", "js", "play"):  # the data last: nothing in it is replaced again
+        html = html.replace("{{" + name + "}}", parts[name])
+    return html
+
+
+def height(bottoms: Sequence[int], asks: bool) -> int:
+    """Pixels for the frame before the player measures it."""
+    return max(bottoms, default=0) + ABOVE + (ASKING if asks else 0)
+
+
+def colours() -> str:
+    """The palette as CSS variables; a theme named on the page wins over the system's."""
+    light = "".join(f"--{name}:{pair[0]};" for name, pair in PALETTE.items())
+    dark = "".join(f"--{name}:{pair[1]};" for name, pair in PALETTE.items())
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+    )
+
+
+def _differences(step: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in step.items() if name not in before or before[name] != value}
+
+
+def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
+    order: dict[str, int] = {}
+    for key in _back_to_front(drawings):
+        order[key] = len(order)
+    known: dict[str, dict[str, Any]] = {}
+    there: set[str] = set()
+    steps = []
+    for drawing in drawings:
+        changes = []
+        for key, shape in drawing.shapes.items():
+            before = known.get(key, {})
+            change = [order[key]]
+            for name in [*shape, *(name for name in before if name not in shape)]:
+                if name not in before or before[name] != shape.get(name):
+                    value = shape.get(name)
+                    number = ATTRIBUTES.index(name)
+                    change += [number, value if number < len(NUMBERS) or value is None else texts.number(str(value))]
+            if len(change) > 1:
+                changes.append(change)
+            known[key] = shape
+        now = set(drawing.shapes)
+        come, go = sorted(order[key] for key in now - there), sorted(order[key] for key in there - now)
+        there = now
+        steps.append([changes, come, go])
+    return {
+        "width": drawings[0].width if drawings else 0,
+        "height": max((drawing.bottom for drawing in drawings), default=0),
+        "shapes": len(order),
+        "lanes": sorted(number for key, number in order.items() if key.startswith("time/") and "/cursor" not in key),
+        "steps": steps,
+    }
+
+
+def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
+    """One order of all shapes that ever appear, in which each step's own order is kept as far as one order can."""
+    order: list[str] = []
+    known: set[str] = set()
+    for drawing in drawings:
+        after = -1
+        for key in drawing.shapes:
+            if key in known:
+                after = max(after, order.index(key))
+            else:
+                after += 1
+                order.insert(after, key)
+                known.add(key)
+    return order

@@ -1,0 +1,151 @@
+"""A picture: the scenes of one play, to be shown as a page that plays, a static SVG, or a table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from minikafka.theatre import page, svg
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.play import Play, Scene, fold
+from minikafka.theatre.prediction import Prediction
+from minikafka.trace import Event
+
+
+class Table:
+    """The same events as text."""
+
+    def __init__(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        self.rows = list(rows)
+
+    def __repr__(self) -> str:
+        widths = [max((len(row[column]) for row in self.rows), default=0) for column in range(2)]
+        return "\n".join(f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}" for time, node, sentence in self.rows)
+
+
+class Picture:
+    """Shown in a notebook by being a cell's value. scenes: plain data, one dictionary a step.
+
+    seed: shown in the corner. surprise: a condition on events; prediction and answer: see prediction.py.
+    """
+
+    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None,
+                 surprise: Callable[[Event], bool] | None = None, answer: object = None) -> None:  # fmt: skip
+        self.play = play
+        self.seed = seed
+        self.scenes: list[Scene] = fold(play, trace)
+        self.prediction = Prediction.of(prediction, answer)
+        if self.prediction:
+            self.prediction.stop_before(surprise, trace, self.scenes)
+
+    @property
+    def title(self) -> str:
+        return self.play.title
+
+    @property
+    def digest(self) -> str:
+        """The scenes in twelve hexadecimal digits: equal wherever the trace is equal."""
+        text = json.dumps(self.scenes, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def drawings(self, width: int) -> list[Drawing]:
+        """The shapes of every step, in one layout."""
+        return [self._drawing(step, width) for step in range(len(self.scenes))]
+
+    def _drawing(self, step: int, width: int) -> Drawing:
+        drawing = Drawing(width)
+        self.play.draw(drawing, self.scenes[: step + 1])
+        numbers = [scene["number"] for scene in self.scenes]
+        for shape in drawing.shapes.values():
+            if "of" in shape:  # plays count events; a page that skips some shows their effects at the next step that it has
+                shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
+        return drawing
+
+    def svg(self, step: int | None = None) -> str:
+        """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
+        if not self.scenes:
+            return svg.svg(Drawing(WIDE), title=self.title, scenario="", sentence=EMPTY, corner="", time="", alt=EMPTY)
+        scene = self.scenes[-1 if step is None else step]
+        return svg.svg(
+            self._drawing(scene["step"], WIDE),
+            title=self.title,
+            scenario=self.play.scenario(scene),
+            sentence=scene["sentence"],
+            corner=self._corner(),
+            time=scene["time"],
+            alt=f"{scene['sentence']} {scene['summary']}.",
+        )
+
+    def page(self) -> str:
+        """One self-contained HTML page: it plays without a kernel and without the internet."""
+        return page.page(
+            title=self.title,
+            corner=self._corner(),
+            foot=self.play.foot,
+            steps=[self._step(scene) for scene in self.scenes],
+            layouts=[self.drawings(width) for width in (WIDE, NARROW)],
+            prediction=self.prediction.to_json() if self.prediction else None,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as one HTML file, to open in any browser."""
+        Path(path).write_text(self.page(), encoding="utf-8", newline="\n")
+
+    def table(self) -> Table:
+        return Table([(scene["time"], scene["node"], scene["sentence"]) for scene in self.scenes])
+
+    def _step(self, scene: Scene) -> dict[str, Any]:
+        return {
+            "number": scene["number"],
+            "time": scene["time"],
+            "node": scene["node"],
+            "sentence": scene["sentence"],
+            "scenario": self.play.scenario(scene),
+            "summary": scene["summary"],
+            "chapter": scene["chapter"],
+            "because": scene["because"],
+            "of": scene["of"],
+        }
+
+    def _corner(self) -> str:
+        return "" if self.seed is None else f"seed {self.seed}"
+
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        if not self.scenes:
+            return f"{self.title}: {EMPTY}"
+        lines = [f"{self.title}: {len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"]
+        if self.prediction and not self.prediction.mine_words:
+            options = "  ".join(f"({number}) {option}" for number, option in enumerate(self.prediction.options, 1))
+            stop = self.scenes[self.prediction.stop or 0]
+            lines += [f"  stops at {stop['time']}: {self.prediction.question}", f"  {options}"]
+            return "\n".join(lines)
+        lines.append(f"  at the end: {self.scenes[-1]['summary']}")
+        if self.prediction:
+            lines.append(f"  {self.prediction.verdict}")
+        return "\n".join(lines)
+
+    def frame(self) -> str:
+        """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
+        inside = self.page().replace("&", "&amp;").replace("'", "&#39;")
+        height = page.height([drawing.bottom for drawing in self.drawings(WIDE)], asks=self.prediction is not None)
+        return (
+            f"<iframe title='{escape(self.title)}' style='width:100%;height:{height}px;border:0;display:block' "
+            f"srcdoc='{inside}'></iframe>"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if os.environ.get("MINIKAFKA_PICTURES") != "text" and self.scenes:
+            bundle["text/html"] = self.frame()
+        return bundle
+
+
+EMPTY = "nothing has happened yet that this picture shows"

@@ -1,0 +1,402 @@
+// Plays what Python has drawn: every step's shapes are in the data, this only shows, moves and explains them.
+'use strict';
+(() => {
+  const SVG = 'http://www.w3.org/2000/svg';
+  // A layout stretches between these factors before the next one takes over (wide from 740 px of drawing on).
+  const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
+  const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
+  const at = id => document.getElementById(id);
+  const play = JSON.parse(at('play').textContent);
+  const steps = [];
+  for (const step of play.steps) steps.push({ ...steps.at(-1), ...step });
+  const last = steps.length - 1;
+  const layouts = play.layouts.map(decode);
+  const still = matchMedia('(prefers-reduced-motion: reduce)');
+
+  let cursor = 0, furthest = 0, ended = false, playing = null, frame = null;
+  let layout = null, elements = [], stretch = 1, marked = [];
+  const prediction = play.prediction;
+  let mine = prediction ? prediction.mine : '', released = !prediction || mine !== '';
+  const limit = () => (released ? last : Math.min(prediction.stop, last));
+
+  // -- from differences to one Map of shapes a step
+
+  function decode(packed) {
+    const known = [], states = [];
+    let there = new Set();
+    for (const [changes, come, go] of packed.steps) {
+      for (const [shape, ...pairs] of changes) {
+        const next = { ...known[shape] };
+        for (let i = 0; i < pairs.length; i += 2) {
+          const [attribute, value] = [pairs[i], pairs[i + 1]];
+          const name = play.attributes[attribute];
+          if (value === null) delete next[name];
+          else next[name] = attribute < play.numbers ? value : play.texts[value];
+        }
+        known[shape] = next;
+      }
+      there = new Set(there);
+      come.forEach(shape => there.add(shape));
+      go.forEach(shape => there.delete(shape));
+      states.push(new Map([...there].map(shape => [shape, known[shape]])));
+    }
+    return { ...packed, states, known };
+  }
+
+  // What was played to the end once may stay in sight, faintly, behind the cursor's present.
+  function shapesAt(step) {
+    const state = layout.states[step];
+    if (!ended || step === last) return state;
+    const all = new Map(state);
+    for (const shape of layout.lanes) {
+      if (!all.has(shape) && layout.states[last].has(shape)) all.set(shape, { ...layout.states[last].get(shape), fade: 0.35 });
+    }
+    return all;
+  }
+
+  // -- drawing
+
+  function choose() {
+    const width = at('stage').clientWidth || document.documentElement.clientWidth - 32;
+    const chosen = layouts[width >= WIDE_FROM ? 0 : layouts.length - 1];
+    stretch = Math.max(LEAST, Math.min(MOST, width / chosen.width));
+    const svg = at('drawing');
+    if (chosen !== layout) {
+      layout = chosen;
+      elements.forEach(element => element && element.node.remove());
+      elements = [];
+      for (let shape = 0; shape < layout.shapes; shape++) {
+        const node = document.createElementNS(SVG, layout.known[shape].kind);
+        node.style.display = 'none';
+        node.dataset.shape = shape;
+        svg.append(node);
+        elements.push({ node, shape: null });
+      }
+    }
+    svg.setAttribute('width', Math.round(layout.width * stretch));
+    svg.setAttribute('height', layout.height + 4);
+    svg.setAttribute('viewBox', `0 0 ${Math.round(layout.width * stretch)} ${layout.height + 4}`);
+  }
+
+  function place(node, s) {
+    const set = (name, value) => node.setAttribute(name, value);
+    const x = s.x * stretch;
+    if (s.kind === 'rect') { set('x', x); set('y', s.y); set('width', Math.max(0, s.w * stretch)); set('height', s.h); }
+    else if (s.kind === 'circle') { set('cx', x); set('cy', s.y); }
+    else if (s.kind === 'line') { set('x1', x); set('y1', s.y); set('x2', s.x2 * stretch); set('y2', s.y2); }
+    else if (s.kind === 'path') set('transform', `translate(${x} ${s.y})`);
+    else { set('x', x); set('y', s.y); }
+  }
+
+  function paint(node, s) {
+    const style = node.style;
+    style.fill = s.fill === 'hatch' ? 'url(#hatch)' : !s.fill || s.fill === 'none' ? 'none' : `var(--${s.fill})`;
+    style.stroke = !s.line || s.line === 'none' ? 'none' : `var(--${s.line})`;
+    style.strokeWidth = s.width || '';
+    style.strokeDasharray = s.dash || '';
+    if (s.kind === 'text') {
+      if (node.textContent !== s.text) node.textContent = s.text;
+      node.setAttribute('class', s.mono ? 'mono' : '');
+      style.fontSize = `${s.size}px`;
+      style.fontWeight = s.weight || 400;
+      style.textAnchor = s.anchor || 'start';
+      if (s.halo) { style.stroke = `var(--${s.halo})`; style.strokeWidth = 4; style.paintOrder = 'stroke'; }
+    }
+    if (s.kind === 'rect') node.setAttribute('rx', s.r || 0);
+    if (s.kind === 'circle') node.setAttribute('r', s.r);
+    if (s.kind === 'path') node.setAttribute('d', s.d);
+    if (s.arrow) node.setAttribute('marker-end', 'url(#tip)');
+  }
+
+  function draw(step, moving) {
+    cancelAnimationFrame(frame);
+    const now = shapesAt(step), moves = [];
+    elements.forEach((element, shape) => {
+      const to = now.get(shape), from = element.shape;
+      const { node } = element;
+      element.shape = to || null;
+      if (!to) {
+        if (from && moving) moves.push({ node, from: { ...from, fade: 1 }, to: { ...from, fade: 0 }, gone: true });
+        else node.style.display = 'none';
+        return;
+      }
+      paint(node, to);
+      node.style.display = '';
+      const opacity = to.fade ?? 1;
+      if (!moving) { place(node, to); node.style.opacity = opacity; return; }
+      if (!from) { place(node, to); moves.push({ node, from: { ...to, fade: 0 }, to: { ...to, fade: opacity } }); return; }
+      node.style.opacity = opacity;
+      if (MOVED.some(name => from[name] !== to[name])) moves.push({ node, from, to });
+    });
+    if (moves.length) animate(moves);
+  }
+
+  function animate(moves) {
+    const begin = performance.now(), time = 320 / Math.max(1, Number(at('speed').value));
+    const turn = now => {
+      const part = Math.min(1, (now - begin) / time), eased = part * (2 - part);
+      for (const { node, from, to, gone } of moves) {
+        const between = { ...to };
+        for (const name of [...MOVED, 'fade']) if (name in to) between[name] = (from[name] ?? to[name]) * (1 - eased) + to[name] * eased;
+        place(node, between);
+        if ('fade' in to) node.style.opacity = between.fade;
+        if (gone && part === 1) node.style.display = 'none';
+      }
+      if (part < 1) frame = requestAnimationFrame(turn);
+    };
+    turn(begin);
+  }
+
+  // -- one step
+
+  function show(step, moving) {
+    const before = cursor;
+    cursor = Math.max(0, Math.min(limit(), step));
+    furthest = Math.max(furthest, cursor);
+    const justEnded = cursor === last && !ended;
+    if (cursor === last) ended = true;
+    const scene = steps[cursor];
+    at('scenario').textContent = scene.scenario;
+    at('time').textContent = at('when').textContent = scene.time;
+    at('sentence').textContent = scene.sentence;
+    at('count').textContent = `event ${scene.number} of ${scene.of}`;
+    at('scrub').value = cursor;
+    at('scrub').setAttribute('aria-valuetext', `event ${scene.number} of ${scene.of}, ${scene.time}`);
+    at('drawing').setAttribute('aria-label', `${scene.sentence} ${scene.summary}.`);
+    at('back').disabled = at('start').disabled = cursor === 0;
+    at('on').disabled = at('chapter').disabled = cursor === last;
+    unmark();
+    draw(cursor, moving && !still.matches && Math.abs(cursor - before) === 1);
+    if (justEnded || before !== cursor) ticks();
+    rows();
+    ask();
+  }
+
+  function ticks() {
+    at('ticks').textContent = '';
+    steps.forEach((scene, step) => {
+      if (!scene.chapter || (step > furthest && !ended)) return;
+      const tick = document.createElement('i');
+      tick.style.left = `${(100 * step) / Math.max(1, last)}%`;
+      tick.title = scene.chapter;
+      at('ticks').append(tick);
+    });
+  }
+
+  function nextChapter() {
+    let step = cursor + 1;
+    while (step < last && !steps[step].chapter) step++;
+    pause();
+    show(step, true);
+  }
+
+  // -- playing
+
+  function pause() {
+    clearTimeout(playing);
+    playing = null;
+    button();
+  }
+
+  function turn() {
+    if (cursor >= limit()) { pause(); return; }
+    show(cursor + 1, true);
+    const reading = 800 + 14 * steps[cursor].sentence.length;
+    playing = setTimeout(turn, reading / Number(at('speed').value));
+    button();
+  }
+
+  function toggle() {
+    if (playing) { pause(); return; }
+    if (cursor === last) show(0, false);
+    turn();
+  }
+
+  function button() {
+    at('go').querySelector('span').textContent = playing ? 'pause' : 'play';
+    at('go').querySelector('path').setAttribute('d', playing ? 'M4,2h3v12h-3zM10,2h3v12h-3z' : 'M4,2v12l9,-6z');
+  }
+
+  const go = step => { pause(); show(step, true); };
+
+  // -- prediction
+
+  function ask() {
+    if (!prediction) return;
+    const asking = !released && cursor >= limit();
+    const told = released && cursor > prediction.stop;
+    const changed = at('ask').hidden === asking || at('verdict').hidden === told;
+    at('ask').hidden = !asking;
+    at('verdict').hidden = !told;
+    at('on').disabled = at('chapter').disabled = asking || cursor === last;
+    if (told) at('verdict').textContent = verdict();
+    if (asking) at('go').disabled = true;
+    else at('go').disabled = false;
+    if (changed) fitFrame();
+  }
+
+  function verdict() {
+    const { answer } = prediction;
+    if (!answer) return mine ? `You said ${mine}.` : '';
+    if (!mine) return `It was ${answer}.`;
+    return mine === answer ? `You said ${mine}, and so it was.` : `You said ${mine}. It was ${answer}.`;
+  }
+
+  function release(option) {
+    mine = option;
+    released = true;
+    ask();
+    at('go').disabled = false;
+    at('go').focus();
+    turn();
+  }
+
+  function setUpPrediction() {
+    if (!prediction) return;
+    at('question').textContent = prediction.question;
+    prediction.options.forEach((option, index) => {
+      const words = `(${index + 1}) ${option}`;
+      option = document.createElement('button');
+      option.type = 'button';
+      option.textContent = words;
+      option.onclick = () => release(words);
+      at('options').append(option);
+    });
+    const on = document.createElement('button');
+    on.type = 'button';
+    on.textContent = 'go on without one';
+    on.onclick = () => release('');
+    at('options').append(on);
+  }
+
+  // -- hovering: an effect, and its cause
+
+  function unmark() {
+    marked.forEach(node => node.classList.remove('cause'));
+    marked = [];
+    at('foot').textContent = foot;
+  }
+
+  function explain(step, tip) {
+    unmark();
+    const because = step === undefined ? null : steps[step].because;
+    const cause = because === null ? '' : `because of event ${steps[because].number}, ${steps[because].time}: ${steps[because].sentence}`;
+    at('foot').textContent = [tip, cause].filter(Boolean).join(' · ') || foot;
+    if (because === null) return;
+    for (const { node, shape } of elements) {
+      if (shape && shape.of === because && node.style.display !== 'none') { node.classList.add('cause'); marked.push(node); }
+    }
+  }
+
+  const foot = at('foot').textContent;
+  at('drawing').addEventListener('mouseover', event => {
+    const shape = event.target.dataset.shape && elements[event.target.dataset.shape].shape;
+    if (shape && (shape.tip || shape.of !== undefined)) explain(shape.of, shape.tip);
+    else unmark();
+  });
+  at('drawing').addEventListener('mouseleave', unmark);
+  at('said').addEventListener('mouseenter', () => explain(cursor, ''));
+  at('said').addEventListener('mouseleave', unmark);
+
+  // -- the table: rows up to where the learner has been
+
+  function rows() {
+    if (at('rows').hidden) return;
+    const body = at('rows').querySelector('tbody'), upTo = ended ? last : furthest;
+    for (let step = body.rows.length; step <= upTo; step++) {
+      const scene = steps[step], row = body.insertRow();
+      const number = document.createElement('button');
+      number.type = 'button';
+      number.textContent = scene.number;
+      number.setAttribute('aria-label', `go to event ${scene.number}`);
+      number.onclick = () => go(step);
+      row.insertCell().append(number);
+      for (const words of [scene.time, scene.node, scene.sentence]) row.insertCell().textContent = words;
+    }
+    [...body.rows].forEach((row, step) => row.toggleAttribute('aria-current', step === cursor));
+    const row = body.rows[cursor];
+    const box = at('rows');
+    if (row.offsetTop < box.scrollTop + 30) box.scrollTop = row.offsetTop - 30;
+    else if (row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = row.offsetTop + row.offsetHeight - box.clientHeight;
+  }
+
+  function table() {
+    const open = at('rows').hidden;
+    at('rows').style.height = `${layout.height + 4}px`;
+    at('rows').hidden = !open;
+    at('stage').hidden = open;
+    at('text').setAttribute('aria-pressed', open);
+    if (open) rows();
+    else { choose(); draw(cursor, false); }
+  }
+
+  // -- the frame around it: height and theme
+
+  function fitFrame() {
+    try {
+      if (window.frameElement) window.frameElement.style.height = `${Math.ceil(document.querySelector('main').getBoundingClientRect().height)}px`;
+    } catch { /* a frame of another origin keeps the height it was given */ }
+  }
+
+  function fitSentence() {
+    const words = at('sentence').textContent;
+    at('said').style.minHeight = '';
+    let most = 0;
+    for (const scene of steps) {
+      at('sentence').textContent = scene.sentence;
+      most = Math.max(most, at('said').offsetHeight);
+    }
+    at('sentence').textContent = words;
+    at('said').style.minHeight = `${most}px`;
+  }
+
+  function resize() {
+    if (at('stage').hidden) return;
+    choose();
+    draw(cursor, false);
+    fitSentence();
+    fitFrame();
+  }
+
+  function theme() {
+    try {
+      const light = window.parent.document.body.dataset.jpThemeLight;
+      if (light) document.documentElement.dataset.theme = light === 'true' ? 'light' : 'dark';
+    } catch { /* not inside JupyterLab: the system's theme holds */ }
+  }
+
+  try {
+    if (window.parent !== window) {
+      new MutationObserver(theme).observe(window.parent.document.body, { attributes: true, attributeFilter: ['data-jp-theme-light'] });
+    }
+  } catch { /* another origin */ }
+
+  // -- keys: those that a focused control uses itself stay its own
+
+  const KEYS = {
+    ' ': toggle, ArrowRight: () => go(cursor + 1), ArrowLeft: () => go(cursor - 1), Home: () => go(0), End: () => go(last), n: nextChapter, t: table,
+  };
+  document.addEventListener('keydown', event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+    const tag = event.target.tagName;
+    if (tag === 'SELECT' || (tag === 'BUTTON' && event.key === ' ') || (tag === 'INPUT' && !'nt '.includes(event.key))) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  });
+
+  at('start').onclick = () => go(0);
+  at('back').onclick = () => go(cursor - 1);
+  at('on').onclick = () => go(cursor + 1);
+  at('go').onclick = toggle;
+  at('chapter').onclick = nextChapter;
+  at('text').onclick = table;
+  at('scrub').max = last;
+  at('scrub').oninput = () => { pause(); show(Number(at('scrub').value), true); };
+  addEventListener('resize', resize);
+  theme();
+  setUpPrediction();
+  choose();
+  show(0, false);
+  ticks();
+  resize();
+})();

@@ -1,0 +1,110 @@
+"""One step as a static SVG: the same shapes as the page, with the header that the page sets in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from minikafka.theatre.drawing import PALETTE, Drawing, Shape, text_width
+
+SANS = "system-ui, 'DejaVu Sans', sans-serif"
+MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
+MARGIN = 20
+HATCH = (
+    '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect width="2.4" height="6" class="f-trouble"/></pattern>'
+    '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0,0 L8,4 L0,8 z" class="f-quiet"/></marker>'
+)
+
+
+def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str, time: str, alt: str) -> str:
+    """A whole SVG file, legible in both themes, with a title and a description for screen readers."""
+    width = body.width + 2 * MARGIN
+    lines = _wrap(sentence, body.width - 110)
+    top = 66 + 18 * len(lines)
+    height = top + 14 + body.bottom + 12
+    said = "".join(
+        f'<tspan x="{MARGIN + 96}" dy="{18 if number else 0}">{escape(line)}</tspan>' for number, line in enumerate(lines)
+    )
+    header = [
+        _text(MARGIN, 24, title, "ink", 16, 600),
+        _text(MARGIN, 43, scenario, "quiet", 12.5),
+        _text(width - MARGIN, 24, corner, "quiet", 12, mono=True, anchor="end"),
+        _text(width - MARGIN, 44, time, "ink", 15, 600, mono=True, anchor="end"),
+        f'<rect x="{MARGIN}" y="54" width="{body.width}" height="{8 + 18 * len(lines)}" rx="6" class="f-said l-saidline"/>',
+        _text(MARGIN + 12, 71, time, "ink", 12.5, 600, mono=True),
+        f'<text x="{MARGIN + 96}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
+    ]
+    shapes = "\n".join(_element(shape) for shape in body.shapes.values())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'aria-labelledby="picture-title picture-text">\n<title id="picture-title">{escape(title)}</title>\n'
+        f'<desc id="picture-text">{escape(alt)}</desc>\n<style>{colours()}</style>\n<defs>{HATCH}</defs>\n'
+        f'<rect width="{width}" height="{height}" class="f-paper"/>\n' + "\n".join(header) + "\n"
+        f'<g transform="translate({MARGIN} {top + 14})">\n{shapes}\n</g>\n</svg>\n'
+    )
+
+
+def colours() -> str:
+    """The palette as classes: f- fills, l- lines; the dark values where the reader's system is dark."""
+    light = "".join(_rules(name, pair[0]) for name, pair in PALETTE.items())
+    dark = "".join(_rules(name, pair[1]) for name, pair in PALETTE.items())
+    return f"{light}.f-none{{fill:none}}.f-hatch{{fill:url(#hatch)}}@media (prefers-color-scheme: dark){{{dark}}}"
+
+
+def _rules(name: str, colour: str) -> str:
+    return f".f-{name}{{fill:{colour}}}.l-{name}{{stroke:{colour}}}"
+
+
+def _text(x: float, y: float, words: str, fill: str, size: float, weight: int = 400, mono: bool = False, anchor: str = "start") -> str:
+    return _element(
+        {"kind": "text", "x": x, "y": y, "text": words, "fill": fill, "size": size, "weight": weight, "anchor": anchor}
+        | ({"mono": "yes"} if mono else {})
+    )
+
+
+def _element(shape: Shape) -> str:
+    kind = shape["kind"]
+    extra = _attributes({"opacity": shape.get("fade")})
+    paint = f'class="f-{shape.get("fill", "none")} l-{shape.get("line", "none")}"' + _attributes(
+        {"stroke-width": shape.get("width"), "stroke-dasharray": shape.get("dash")}
+    )
+    tip = f"<title>{escape(shape['tip'])}</title>" if shape.get("tip") else ""
+    if kind == "text":
+        style = {
+            "font-size": shape["size"],
+            "font-weight": shape.get("weight"),
+            "text-anchor": shape.get("anchor"),
+            "font-family": MONO if shape.get("mono") else SANS,
+        }
+        if shape.get("halo"):
+            paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
+        else:
+            paint = f'class="f-{shape["fill"]}"'
+        return f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{escape(shape["text"])}</text>'
+    if kind == "rect":
+        place = {"x": shape["x"], "y": shape["y"], "width": shape["w"], "height": shape["h"], "rx": shape.get("r")}
+    elif kind == "circle":
+        place = {"cx": shape["x"], "cy": shape["y"], "r": shape["r"]}
+    elif kind == "line":
+        place = {"x1": shape["x"], "y1": shape["y"], "x2": shape["x2"], "y2": shape["y2"]}
+        place |= {"marker-end": "url(#tip)"} if shape.get("arrow") else {}
+    else:
+        place = {"transform": f"translate({shape['x']} {shape['y']})", "d": shape["d"]}
+    return f"<{kind}{_attributes(place)}{extra} {paint}>{tip}</{kind}>"
+
+
+def _attributes(values: Mapping[str, object]) -> str:
+    return "".join(f' {name}="{value}"' for name, value in values.items() if value is not None)
+
+
+def _wrap(sentence: str, width: float) -> Iterable[str]:
+    lines = [""]
+    for word in sentence.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, 12.5) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines

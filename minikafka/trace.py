@@ -1,0 +1,124 @@
+"""The trace: what happened, when, where, because of what.
+
+The core says what it did as small events. Pictures, checks and transcripts are pure functions of a list of events, so
+an event holds plain JSON values only. A node builds an event only when somebody listens (`if trace:
+trace.emit(...)`): without a listener, producing and fetching cost nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Cause = tuple[Any, Any]
+
+# One sentence a kind. The names in braces are keys of the event's detail; a missing one would be a bug in the emitter.
+SENTENCES = {
+    # broker and storage
+    "TopicCreated": "topic {topic} created with {partitions} partition(s)",
+    "PartitionsCreated": "topic {topic} grew from {was} to {partitions} partitions",
+    "TopicDeleted": "topic {topic} deleted",
+    "ConfigsAltered": "configs of {resource} {name} altered: {configs}",
+    "RecordsAppended": "offsets {base_offset} to {last_offset} appended to {topic}-{partition}",
+    "HighWatermarkAdvanced": "high watermark of {topic}-{partition} advanced to {high_watermark}",
+    "SegmentRolled": "{topic}-{partition} starts a new segment at offset {base_offset}: {why}",
+    "SegmentDeleted": "{topic}-{partition} deleted the segment of offsets {base_offset} up to {next_offset}: {why}",
+    "LogStartOffsetAdvanced": "log start offset of {topic}-{partition} advanced to {log_start_offset}: {why}",
+    "LogTruncated": "{topic}-{partition} truncated: the log ends at offset {log_end_offset} now",
+    "LogRecovered": "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes} bytes dropped: {why}",
+    "ProducerIdAssigned": "producer id {producer_id} given out with epoch {producer_epoch}",
+    "BatchRefused": "batch for {topic}-{partition} refused with {error}: {why}",
+    "RecordsFetched": "{size_bytes} bytes of {topic}-{partition} read from offset {offset}",
+    "FetchRefused": "fetch of {topic}-{partition} at offset {offset} refused with {error}",
+    "NodeStopped": "stopped: {why}",
+    # clients
+    "ClientStarted": "{client} started",
+    "ClientClosed": "closed",
+    "RequestSent": "sent {api} v{version} to {to}",
+    "ResponseReceived": "received the answer to {api} from {from_node}",
+    "PartitionChosen": "key {key} goes to partition {partition} of {topic}: {how}",
+    "RecordsAcknowledged": "{count} record(s) acknowledged by {topic}-{partition} from offset {base_offset}",
+    "SendFailed": "{count} record(s) for {topic}-{partition} failed with {error}",
+    "RecordsPolled": "poll returned records of {topic}-{partition}; next offset {position}",
+    "PositionReset": "position in {topic}-{partition} reset to {offset}: {why}",
+    "PositionSought": "position in {topic}-{partition} set to {offset}",
+    "PartitionsPaused": "paused {partitions}",
+    "PartitionsResumed": "resumed {partitions}",
+    # simulation
+    "NodeCrashed": "crashed",
+    "NodeRestarted": "restarted",
+    "NodeFrozen": "frozen",
+    "NodeThawed": "goes on after a freeze",
+    "MessageLost": "message from {source} to {target} lost: {why}",
+    "ProgramStarted": "program {program} started",
+    "ProgramEnded": "program {program} ended",
+    "ProgramFailed": "program {program} failed: {error}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    id: (node, number), numbered from 1 on each node. at: ms since the cluster or the server started. cause: the id of
+    an earlier event, or (connection, correlation id) while a broker serves a request; the client's RequestSent names
+    the same two. detail: JSON values, keyed as in SENTENCES (some kinds carry more).
+    """
+
+    id: tuple[str, int]
+    at: int
+    node: str
+    kind: str
+    cause: Cause | None
+    detail: dict[str, Any]
+
+    def __str__(self) -> str:
+        sentence = SENTENCES[self.kind].format_map(self.detail)
+        return f"{self.at / 1000:.3f} s  {self.node}: {sentence}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, one line of `serve --trace FILE`."""
+        cause = None if self.cause is None else list(self.cause)
+        return {
+            "id": list(self.id),
+            "at": self.at,
+            "node": self.node,
+            "kind": self.kind,
+            "cause": cause,
+            "detail": self.detail,
+        }
+
+    @staticmethod
+    def from_json(line: dict[str, Any]) -> Event:
+        cause = None if line["cause"] is None else tuple(line["cause"])
+        return Event(tuple(line["id"]), line["at"], line["node"], line["kind"], cause, line["detail"])
+
+
+class Trace:
+    """What one node uses to tell its listeners. The list of listeners is shared by all nodes; a trace without any is
+    false.
+
+    now: ms, set by the node whenever it is entered. cause: what the node is busy with, or None.
+    """
+
+    __slots__ = ("_number", "cause", "listeners", "node", "now")
+
+    def __init__(self, node: str, listeners: list[Callable[[Event], None]] | None = None) -> None:
+        self.node = node
+        self.listeners = [] if listeners is None else listeners
+        self.now = 0
+        self.cause: Cause | None = None
+        self._number = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.listeners)
+
+    def emit(self, kind: str, *, cause: Cause | None = None, **detail: Any) -> tuple[str, int]:
+        """Tell all listeners; returns the event's id, to be the cause of a later one."""
+        assert kind in SENTENCES, f"a trace event needs its sentence: {kind}"
+        self._number += 1
+        event = Event((self.node, self._number), self.now, self.node, kind, cause or self.cause, detail)
+        for listener in self.listeners:
+            listener(event)
+        return event.id

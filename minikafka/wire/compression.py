@@ -1,0 +1,105 @@
+"""The codecs of record batches: gzip by the standard library, snappy, lz4 and zstd by cramjam.
+
+Two formats have a Kafka history. Snappy: Java's xerial framing (blocks of 32 kB, each with its size) around raw
+snappy; librdkafka sends raw snappy, so both are read. LZ4: the frame format with independent blocks; the Java client
+refuses frames whose blocks depend on each other, which is what cramjam would write, so the frame is written here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from typing import Any
+
+from minikafka.wire.crc import Buffer
+from minikafka.wire.errors import Error, KafkaError
+
+cramjam: Any
+try:
+    import cramjam
+except ImportError:
+    cramjam = None
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
+
+_XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+_XERIAL_MAGIC = _XERIAL[:8]
+_XERIAL_BLOCK = 32 * 1024
+# Magic; version 1, independent blocks; blocks of at most 64 kB; the checksum of those two bytes.
+_LZ4_FRAME = b"\x04\x22\x4d\x18\x60\x40\x82"
+_LZ4_BLOCK = 64 * 1024
+_LZ4_UNCOMPRESSED = 1 << 31
+
+
+def compress(codec: str, data: Buffer) -> Buffer:
+    """Compress as Kafka's clients do."""
+    if codec == "none":
+        return data
+    if codec == "gzip":
+        return gzip.compress(data, 6, mtime=0)
+    jam = _cramjam(codec)
+    if codec == "zstd":
+        return bytes(jam.zstd.compress(data))
+    return _to_xerial(jam, data) if codec == "snappy" else _to_lz4_frame(jam, data)
+
+
+def decompress(codec: str, data: Buffer) -> bytes:
+    """The content, copied once even when it is not compressed. Errors: CORRUPT_MESSAGE."""
+    if codec == "none":
+        return bytes(data)
+    try:
+        if codec == "gzip":
+            return gzip.decompress(data)
+        jam = _cramjam(codec)
+        if codec == "zstd":
+            return bytes(jam.zstd.decompress(data))
+        if codec == "lz4":
+            return bytes(jam.lz4.decompress(data))
+        return _from_snappy(jam, bytes(data))
+    except (OSError, EOFError, ValueError, zlib.error, struct.error) as error:
+        raise KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}") from error
+    except Exception as error:
+        # cramjam's own exception derives from Exception alone.
+        if type(error).__module__.startswith("cramjam") or type(error).__name__ == "DecompressionError":
+            raise KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}") from error
+        raise
+
+
+def _cramjam(codec: str) -> Any:
+    if cramjam is None:
+        raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, f"{codec} needs the package cramjam: pip install cramjam")
+    return cramjam
+
+
+def _to_xerial(jam: Any, data: Buffer) -> bytes:
+    framed = bytearray(_XERIAL)
+    for at in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(jam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
+        framed += struct.pack(">i", len(block)) + block
+    return bytes(framed)
+
+
+def _from_snappy(jam: Any, data: bytes) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return bytes(jam.snappy.decompress_raw(data))
+    content, at = bytearray(), len(_XERIAL)
+    while at < len(data):
+        (size,) = struct.unpack_from(">i", data, at)
+        at += 4 + size
+        if size <= 0 or at > len(data):
+            raise ValueError("a snappy block of a wrong size")
+        content += bytes(jam.snappy.decompress_raw(data[at - size : at]))
+    return bytes(content)
+
+
+def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
+    frame = bytearray(_LZ4_FRAME)
+    for at in range(0, len(data), _LZ4_BLOCK):
+        plain = data[at : at + _LZ4_BLOCK]
+        block = bytes(jam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            frame += struct.pack("<I", len(block)) + block
+        else:
+            frame += struct.pack("<I", len(plain) | _LZ4_UNCOMPRESSED) + plain
+    return bytes(frame + struct.pack("<I", 0))

@@ -1,0 +1,391 @@
+"""Record batches, version 2 (KIP-98, KIP-82): what producers send, what lies on disk, what consumers receive. The
+same bytes in all three.
+
+A batch is a header of 61 bytes and then its records:
+
+    base_offset             int64   the broker stamps it
+    batch_length            int32   bytes after this field
+    partition_leader_epoch  int32   the broker stamps it
+    magic                   int8    2
+    crc                     uint32  CRC-32C of all that follows: it covers none of what the broker stamps
+    attributes              int16   bits 0-2 compression, 3 LogAppendTime, 4 transactional, 5 control, 6 delete horizon
+    last_offset_delta       int32
+    base_timestamp          int64
+    max_timestamp           int64
+    producer_id, producer_epoch, base_sequence     int64, int16, int32: -1 without idempotence
+    records_count           int32
+
+Compression covers the records and not the header: a broker learns all it needs (offsets, timestamps, sequence
+numbers) without decompressing anything. In a record, timestamps and offsets are small differences to the header's,
+and all numbers are varints (zigzag, 7 bits a byte), so an empty record costs 7 bytes:
+
+    length varint, attributes int8, timestamp delta varint, offset delta varint,
+    key length varint, key, value length varint, value                  a length of -1 means null
+    headers count varint, and for each: key length varint, key, value length varint, value
+
+A control batch holds one record that no consumer sees; its key says of what kind it is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from minikafka.wire.compression import CODECS, compress, decompress
+from minikafka.wire.crc import Buffer, crc32c
+from minikafka.wire.errors import Error, KafkaError
+
+Headers = list[tuple[str, bytes | None]]
+
+MAGIC = 2
+BATCH_OVERHEAD = 61  # bytes of a batch without records
+LOG_OVERHEAD = 12  # base offset and batch length, which the batch length doesn't count
+MAX_SEQUENCE = 2**31 - 1  # the sequence number after it is 0
+
+COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40  # attributes
+ABORT, COMMIT, LEADER_CHANGE = 0, 1, 2  # control record types
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35
+_INT64, _INT32, _UINT32, _INT16 = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
+
+
+class CorruptRecord(KafkaError):
+    """The bytes are no record batch, or not a whole one."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Error.CORRUPT_MESSAGE, why)
+
+
+# -- the header
+
+
+class BatchHeader(NamedTuple):
+    """A batch's first 61 bytes, in their order."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        return LOG_OVERHEAD + self.batch_length
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record; numbers wrap to 0 after 2^31 - 1. -1 without idempotence."""
+        return -1 if self.base_sequence < 0 else (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
+
+    @property
+    def compression(self) -> str:
+        """none, gzip, snappy, lz4 or zstd; UNSUPPORTED_COMPRESSION_TYPE for a number without a name."""
+        number = self.attributes & COMPRESSION
+        if number >= len(CODECS):
+            raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression type id {number}")
+        return CODECS[number]
+
+    @property
+    def log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534); base_timestamp then holds it."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+
+def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
+    """The header of the batch that begins at `at`. The batch itself need not be whole.
+
+    Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before Kafka 0.11 (magic 0 and 1).
+    """
+    if len(buffer) - at <= _MAGIC_AT:
+        raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
+    magic = buffer[at + _MAGIC_AT]
+    if magic in (0, 1):
+        raise KafkaError(
+            Error.INVALID_RECORD, f"records in the old format with magic {magic}; only magic 2 is supported"
+        )
+    if magic != MAGIC:
+        raise CorruptRecord(f"magic {magic} instead of 2")
+    if len(buffer) - at < BATCH_OVERHEAD:
+        raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
+    header = BatchHeader._make(_HEADER.unpack_from(buffer, at))
+    if header.batch_length < BATCH_OVERHEAD - LOG_OVERHEAD:
+        raise CorruptRecord(f"batch length {header.batch_length} is smaller than an empty batch's")
+    return header
+
+
+def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
+    """Whether the batch at `at`, with this header, is whole and has the content that its CRC-32C was computed for."""
+    end = at + header.size_bytes
+    if end > len(buffer):
+        return False
+    return crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
+
+
+def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """The whole batches of a buffer, in order, without copying. A torn one at the end is left out: a fetch may cut
+    the last.
+    """
+    view, at = memoryview(buffer), 0
+    while len(view) - at >= BATCH_OVERHEAD:
+        header = read_header(view, at)
+        end = at + header.size_bytes
+        if end > len(view):
+            return
+        yield header, view[at:end]
+        at = end
+
+
+def stamp(
+    batch: bytearray | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None = None
+) -> None:
+    """Write into a batch what only the leader knows. The CRC covers none of it, unless the leader sets the time too."""
+    _INT64.pack_into(batch, 0, base_offset)
+    _INT32.pack_into(batch, LOG_OVERHEAD, leader_epoch)
+    if log_append_time_ms is not None:
+        (attributes,) = _INT16.unpack_from(batch, _AFTER_CRC)
+        _INT16.pack_into(batch, _AFTER_CRC, attributes | LOG_APPEND_TIME)
+        _INT64.pack_into(batch, _MAX_TIMESTAMP_AT, log_append_time_ms)
+        _write_crc(batch)
+
+
+def _write_crc(batch: bytearray | memoryview) -> None:
+    (batch_length,) = _INT32.unpack_from(batch, 8)
+    _UINT32.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_AFTER_CRC : LOG_OVERHEAD + batch_length]))
+
+
+# -- the records
+
+
+class Record(NamedTuple):
+    """One record as a consumer sees it. timestamp: ms since 1970. headers: names may repeat, their order counts
+    (KIP-82).
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+NewRecord = tuple[int, bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]  # timestamp, key, value, headers
+
+
+def encode_batch(
+    records: Sequence[NewRecord],
+    *,
+    base_offset: int = 0,
+    compression: str = "none",
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    leader_epoch: int = -1,
+) -> bytes:
+    """One batch of (timestamp, key, value, headers), as a producer makes it."""
+    attributes = CODECS.index(compression) | (TRANSACTIONAL if transactional else 0)
+    producer = (producer_id, producer_epoch, base_sequence)
+    return _batch(records, attributes, producer, base_offset, leader_epoch)
+
+
+def _batch(
+    records: Sequence[NewRecord], attributes: int, producer: tuple[int, int, int], base_offset: int, leader_epoch: int
+) -> bytes:
+    assert records, "a producer sends no empty batch"
+    base_timestamp = records[0][0]
+    max_timestamp = max(record[0] for record in records)
+    body = bytearray()
+    for offset_delta, record in enumerate(records):
+        _append_record(body, offset_delta, base_timestamp, record)
+    payload = compress(CODECS[attributes & COMPRESSION], body)
+    batch = bytearray(BATCH_OVERHEAD)
+    _HEADER.pack_into(
+        batch, 0, base_offset, BATCH_OVERHEAD - LOG_OVERHEAD + len(payload), leader_epoch, MAGIC, 0, attributes,
+        len(records) - 1, base_timestamp, max_timestamp, *producer, len(records),
+    )  # fmt: skip
+    batch += payload
+    _write_crc(batch)
+    return bytes(batch)
+
+
+def _append_record(body: bytearray, offset_delta: int, base_timestamp: int, record: NewRecord) -> None:
+    timestamp, key, value, headers = record
+    data = bytearray(1)  # attributes: none are defined
+    _append_varint(data, timestamp - base_timestamp)
+    _append_varint(data, offset_delta)
+    _append_bytes(data, key)
+    _append_bytes(data, value)
+    _append_varint(data, len(headers))
+    for name, content in headers:
+        _append_bytes(data, name.encode())
+        _append_bytes(data, content)
+    _append_varint(body, len(data))
+    body += data
+
+
+def decode_batch(batch: Buffer) -> list[Record]:
+    """All records of one whole batch, those of a control batch too. The CRC is not checked here.
+
+    Errors: CorruptRecord if the bytes don't hold what the header says; UNSUPPORTED_COMPRESSION_TYPE if the codec is
+    missing.
+    """
+    header = read_header(batch)
+    if header.size_bytes > len(batch):
+        raise CorruptRecord(f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there")
+    data = decompress(header.compression, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes])
+    records: list[Record] = []
+    at = 0
+    try:
+        for _ in range(header.records_count):
+            record, at = _read_record(data, at, header)
+            records.append(record)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise CorruptRecord(f"record {len(records)} of the batch is malformed") from error
+    if at != len(data):
+        raise CorruptRecord(f"{len(data) - at} bytes behind the last record")
+    return records
+
+
+def _read_record(data: bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
+    length, at = _read_varint(data, at)
+    end = at + length
+    at += 1  # attributes: none are defined
+    timestamp_delta, at = _read_varint(data, at)
+    offset_delta, at = _read_varint(data, at)
+    key, at = _read_bytes(data, at)
+    value, at = _read_bytes(data, at)
+    headers_count, at = _read_varint(data, at)
+    headers: Headers = []
+    for _ in range(headers_count):
+        name, at = _read_bytes(data, at)
+        content, at = _read_bytes(data, at)
+        if name is None:
+            raise CorruptRecord("a record header without a name")
+        headers.append((name.decode(), content))
+    if at != end:
+        raise CorruptRecord(f"a record of {length} bytes ends {end - at} bytes off")
+    timestamp = header.max_timestamp if header.log_append_time else header.base_timestamp + timestamp_delta
+    return Record(header.base_offset + offset_delta, timestamp, key, value, headers), at
+
+
+# -- varints: zigzag puts the sign into the lowest bit (0, -1, 1, -2, ...), then 7 bits a byte, the lowest first
+
+
+def _append_varint(data: bytearray, value: int) -> None:
+    rest = value << 1 if value >= 0 else (-value << 1) - 1
+    while rest > 0x7F:
+        data.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    data.append(rest)
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """(value, position behind it); IndexError where the data ends first."""
+    byte = data[at]
+    at += 1
+    rest = byte & 0x7F
+    shift = 7
+    while byte > 0x7F:
+        byte = data[at]
+        at += 1
+        rest |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 70:
+            raise CorruptRecord("a number of more than 10 bytes")
+    return (rest >> 1) ^ -(rest & 1), at
+
+
+def _append_bytes(data: bytearray, content: bytes | None) -> None:
+    if content is None:
+        data.append(1)  # a length of -1
+    else:
+        _append_varint(data, len(content))
+        data += content
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    length, at = _read_varint(data, at)
+    if length < 0:
+        return None, at
+    end = at + length
+    if end > len(data):
+        raise CorruptRecord(f"{length} bytes announced, {len(data) - at} left")
+    return data[at:end], end
+
+
+# -- control batches
+
+
+def encode_control_batch(
+    control_type: int,
+    value: bytes,
+    timestamp: int,
+    *,
+    base_offset: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    transactional: bool = False,
+    leader_epoch: int = -1,
+) -> bytes:
+    """A batch with one control record. Its key: version 0 and the type (ABORT, COMMIT, LEADER_CHANGE), both int16."""
+    attributes = CONTROL | (TRANSACTIONAL if transactional else 0)
+    key = struct.pack(">hh", 0, control_type)
+    return _batch(
+        [(timestamp, key, value, [])], attributes, (producer_id, producer_epoch, -1), base_offset, leader_epoch
+    )
+
+
+def encode_end_transaction(
+    committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int
+) -> bytes:
+    """The marker that ends a transaction in one partition (KIP-98). Value: version int16, coordinator epoch int32."""
+    return encode_control_batch(
+        COMMIT if committed else ABORT, struct.pack(">hi", 0, coordinator_epoch), timestamp,
+        producer_id=producer_id, producer_epoch=producer_epoch, transactional=True,
+    )  # fmt: skip
+
+
+def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) -> bytes:
+    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters.
+
+    It is a flexible message: arrays announce their length plus one, and a zero ends each struct (no tagged fields).
+    """
+    voter_list = bytes([len(voters) + 1]) + b"".join(_INT32.pack(voter) + b"\0" for voter in voters)
+    return encode_control_batch(LEADER_CHANGE, struct.pack(">hi", 0, leader_id) + voter_list * 2 + b"\0", timestamp)
+
+
+def control_type(record: Record) -> int:
+    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later versions added."""
+    if record.key is None or len(record.key) < 4:
+        raise CorruptRecord("a control record without a type")
+    return int(_INT16.unpack_from(record.key, 2)[0])

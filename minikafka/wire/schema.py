@@ -1,0 +1,336 @@
+"""Compiles fields (text.py reads them from the schema text) into functions that decode and encode.
+
+This module knows the protocol's types, not its APIs. A struct is compiled at the first use of a version. What remains
+at run time is a short list of steps: a run of numbers is one call of struct.unpack, everything else one call of a
+reader from primitives.py.
+"""
+
+from __future__ import annotations
+
+import struct as layouts
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import primitives
+from .primitives import FIXED, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
+
+
+class Message:
+    """Any struct of the protocol, with its fields as attributes. In a decoded one, absent fields read as defaults."""
+
+    __slots__ = ("__dict__", "_struct")
+    _struct: Struct | None
+
+    def __init__(self, **fields: Any) -> None:
+        self._struct = None
+        self.__dict__.update(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or self._struct is None or name not in self._struct.by_attribute:
+            raise AttributeError(f"{self._name()} has no field {name}")
+        self.__dict__[name] = default = self._struct.by_attribute[name].fresh_default()
+        return default
+
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def _name(self) -> str:
+        return self._struct.name if self._struct else "Message"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        defaults = (self._struct or other._struct or _NO_STRUCT).by_attribute
+
+        def value(message: Message, name: str) -> Any:
+            default = defaults[name].fresh_default() if name in defaults else ...
+            return message.__dict__.get(name, default)
+
+        return all(value(self, name) == value(other, name) for name in self.__dict__.keys() | other.__dict__.keys())
+
+    def __repr__(self) -> str:
+        return f"{self._name()}({', '.join(f'{name}={_brief(value)}' for name, value in self.__dict__.items())})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that are set, nested messages as dicts and records as bytes."""
+        return {name: _plain(value) for name, value in self.__dict__.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.to_dict()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _brief(value: Any) -> str:
+    return f"<{len(value)} bytes>" if isinstance(value, memoryview) else repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One line of the schema text."""
+
+    name: str
+    attribute: str
+    type: str  # of the items, if it is an array
+    array: bool
+    versions: range
+    nullable: range
+    default: Any  # None, a scalar, () for an array or {} for a struct
+    tag: int | None
+    ignorable: bool
+    struct: Struct | None
+
+    def fresh_default(self) -> Any:
+        """The default; lists and messages are new each time, since they can be changed."""
+        if self.default is None:
+            return None
+        if self.array:
+            return []
+        return _message(self.struct, {}) if self.struct else self.default
+
+    def is_default(self, value: Any) -> bool:
+        if value is None or self.default is None:
+            return value is self.default
+        if self.array:
+            return len(value) == 0
+        if self.struct:
+            fields = _fields_of(value)
+            return all(self.struct.by_attribute[name].is_default(fields[name]) for name in fields)
+        return bool(value == self.default)
+
+    @property
+    def fixed(self) -> bool:
+        return self.type in FIXED and not self.array and self.tag is None
+
+
+Decode = Callable[[memoryview, int], tuple[Message, int]]
+
+
+class Codec(NamedTuple):
+    decode: Decode
+    encode: Writer
+
+
+@dataclass(eq=False)
+class Struct:
+    """Fields in the order in which they are written. The codecs of the versions used so far are kept."""
+
+    name: str
+    fields: Sequence[Field]
+    by_attribute: Mapping[str, Field] = field(init=False)
+    _codecs: dict[int, Codec] = field(init=False, default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.by_attribute = {f.attribute: f for f in self.fields}
+
+    def codec(self, version: int, flexible: bool) -> Codec:
+        codec = self._codecs.get(version)
+        if codec is None:
+            codec = self._codecs[version] = Codec(_decoder(self, version, flexible), _encoder(self, version, flexible))
+        return codec
+
+
+_NO_STRUCT = Struct("Message", [])
+
+
+@dataclass(eq=False)
+class Schema:
+    """A whole message: a request, a response, or a record of an internal log."""
+
+    name: str
+    versions: range
+    flexible: range
+    struct: Struct
+
+    def decode(self, version: int, buffer: memoryview, at: int = 0) -> tuple[Message, int]:
+        """The message and the position behind it. Raises DecodeError; ValueError if there is no such version."""
+        try:
+            return self._codec(version).decode(buffer, at)
+        except (layouts.error, IndexError):
+            raise DecodeError(f"{self.name} version {version}: the message ends too early") from None
+        except DecodeError as error:
+            raise DecodeError(f"{self.name} version {version}: {error}") from None
+
+    def encode(self, version: int, body: Message | Mapping[str, Any], parts: list[Any]) -> None:
+        """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
+        self._codec(version).encode(parts, body)
+
+    def _codec(self, version: int) -> Codec:
+        if version not in self.versions:
+            raise ValueError(f"{self.name} has versions {self.versions[0]} to {self.versions[-1]}, not {version}")
+        return self.struct.codec(version, version in self.flexible)
+
+
+def _message(struct: Struct | None, fields: dict[str, Any]) -> Message:
+    message = Message.__new__(Message)
+    message.__dict__ = fields
+    message._struct = struct
+    return message
+
+
+def _fields_of(body: Any) -> Mapping[str, Any]:
+    return body if isinstance(body, dict) else body.__dict__
+
+
+def _decoder(struct: Struct, version: int, flexible: bool) -> Decode:
+    """A function that reads one struct at a version."""
+    plain, tagged = _present(struct, version)
+    steps: list[tuple[Any, Any, int, bool]] = []
+    for fixed, group in groupby(plain, lambda f: f.fixed):
+        if fixed:
+            run = list(group)
+            layout = _layout(run)
+            steps.append(([f.attribute for f in run], layout.unpack_from, layout.size, False))
+        else:
+            steps.extend((f.attribute, _reader(f, version, flexible), 0, version in f.nullable) for f in group)
+    tags = {f.tag: (f.attribute, _reader(f, version, flexible), version in f.nullable) for f in tagged}
+
+    def decode(buffer: memoryview, at: int) -> tuple[Message, int]:
+        fields: dict[str, Any] = {}
+        for name, read, size, nullable in steps:
+            if size:
+                fields.update(zip(name, read(buffer, at), strict=True))
+                at += size
+            else:
+                value, at = read(buffer, at)
+                if value is None and not nullable:
+                    raise DecodeError(f"{struct.name}.{name} must not be null")
+                fields[name] = value
+        if flexible:
+            count, at = read_unsigned_varint(buffer, at)
+            for _ in range(count):
+                at = read_tagged(buffer, at, fields)
+        return _message(struct, fields), at
+
+    def read_tagged(buffer: memoryview, at: int, fields: dict[str, Any]) -> int:
+        tag, at = read_unsigned_varint(buffer, at)
+        size, at = read_unsigned_varint(buffer, at)
+        if size > len(buffer) - at:
+            raise DecodeError(f"a tagged field of {size} bytes is announced, {len(buffer) - at} remain")
+        if tag not in tags:  # from a newer version of Kafka than ours
+            return at + size
+        name, read, nullable = tags[tag]
+        value, end = read(buffer, at)
+        if end != at + size or (value is None and not nullable):
+            raise DecodeError(f"{struct.name}.{name}, a tagged field, is malformed")
+        fields[name] = value
+        return end
+
+    return decode
+
+
+def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
+    """A function that writes one struct, given as a Message or a dict, at a version."""
+    plain, tagged = _present(struct, version)
+    known = {f.attribute for f in struct.fields}
+    strict = [f for f in struct.fields if version not in f.versions and not f.ignorable]
+    steps: list[tuple[Any, Any, Any, bool]] = []
+    for fixed, group in groupby(plain, lambda f: f.fixed):
+        if fixed:
+            run = list(group)
+            steps.append(([(f.attribute, f.default) for f in run], None, _layout(run).pack, False))
+        else:
+            steps.extend((f.attribute, f.default, _writer(f, version, flexible), version in f.nullable) for f in group)
+    tags = sorted((f.tag or 0, f.attribute, _writer(f, version, flexible), version in f.nullable) for f in tagged)
+
+    def encode(parts: list[Any], body: Any) -> None:
+        fields = _fields_of(body)
+        if not fields.keys() <= known:
+            raise EncodeError(f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}")
+        for f in strict:
+            if f.attribute in fields and not f.is_default(fields[f.attribute]):
+                raise EncodeError(f"{struct.name}.{f.name} is set, but version {version} does not have it")
+        name: Any = None
+        try:
+            for name, default, write, nullable in steps:
+                if type(name) is list:
+                    parts[-1] += write(*[fields.get(attribute, zero) for attribute, zero in name])
+                else:
+                    value = fields.get(name, default)
+                    if value is None and not nullable:
+                        raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
+                    write(parts, value)
+            if flexible:
+                write_tagged(parts, fields)
+        except EncodeError:
+            raise
+        except (layouts.error, TypeError, ValueError, AttributeError) as error:
+            names = [attribute for attribute, _ in name] if isinstance(name, list) else [name]
+            raise EncodeError(f"{struct.name}.{' or '.join(names)} in version {version}: {error}") from error
+
+    def write_tagged(parts: list[Any], fields: Mapping[str, Any]) -> None:
+        set_fields = []
+        for tag, name, write, nullable in tags:
+            if name in fields and not struct.by_attribute[name].is_default(fields[name]):
+                if fields[name] is None and not nullable:
+                    raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
+                payload: list[Any] = [bytearray()]
+                write(payload, fields[name])
+                set_fields.append(unsigned_varint(tag) + unsigned_varint(len(payload[0])) + payload[0])
+        parts[-1] += unsigned_varint(len(set_fields)) + b"".join(set_fields)
+
+    return encode
+
+
+def _present(struct: Struct, version: int) -> tuple[list[Field], list[Field]]:
+    """The plain and the tagged fields that a version has."""
+    present = [f for f in struct.fields if version in f.versions]
+    return [f for f in present if f.tag is None], [f for f in present if f.tag is not None]
+
+
+def _layout(run: list[Field]) -> layouts.Struct:
+    return layouts.Struct(">" + "".join(FIXED[f.type] for f in run))
+
+
+def _reader(f: Field, version: int, flexible: bool) -> Reader:
+    if f.array and f.type in FIXED:
+        return primitives.fixed_array_reader(flexible, FIXED[f.type])
+    read: Reader
+    if f.struct:
+        read = f.struct.codec(version, flexible).decode
+        if version in f.nullable and not f.array:
+            read = primitives.nullable_struct_reader(read)
+    elif f.type in FIXED:  # a tagged number
+        read = _number_reader(layouts.Struct(">" + FIXED[f.type]))
+    else:
+        read = primitives.read_uuid if f.type == "uuid" else _SIZED[f.type][0](flexible)
+    return primitives.array_reader(flexible, read) if f.array else read
+
+
+def _writer(f: Field, version: int, flexible: bool) -> Writer:
+    if f.array and f.type in FIXED:
+        return primitives.fixed_array_writer(flexible, FIXED[f.type])
+    write: Writer
+    if f.struct:
+        write = f.struct.codec(version, flexible).encode
+        if version in f.nullable and not f.array:
+            write = primitives.nullable_struct_writer(write)
+    elif f.type in FIXED:
+        write = _number_writer(layouts.Struct(">" + FIXED[f.type]))
+    else:
+        write = primitives.write_uuid if f.type == "uuid" else _SIZED[f.type][1](flexible)
+    return primitives.array_writer(flexible, write) if f.array else write
+
+
+def _number_reader(layout: layouts.Struct) -> Reader:
+    return lambda buffer, at: (layout.unpack_from(buffer, at)[0], at + layout.size)
+
+
+def _number_writer(layout: layouts.Struct) -> Writer:
+    def write(parts: list[Any], value: Any) -> None:
+        parts[-1] += layout.pack(value)
+
+    return write
+
+
+_SIZED: dict[str, tuple[Callable[[bool], Reader], Callable[[bool], Writer]]] = {
+    "string": (primitives.string_reader, primitives.string_writer),
+    "bytes": (primitives.bytes_reader, primitives.bytes_writer),
+    "records": (primitives.records_reader, primitives.records_writer),
+}

@@ -1,0 +1,276 @@
+"""Lesson 01, the log: what a right answer does."""
+
+from minikafka import Cluster
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+from minikafka.theatre import picture
+from minikafka.trace import Trace
+
+HOUR = 3600
+TWO = (("append", 10, "a"), ("append", 20, "b"))
+
+EXIT_TICKET = (
+    Question(
+        "billing has read offset 16, audit starts",
+        right=1,
+        why="1. Reading removes nothing: audit gets 0 to 16, as billing did. Each reader has a position of its own.",
+    ),
+    Question(
+        "retention.ms is one day, a record is 30 hours old",
+        right=3,
+        why="3. Retention deletes whole segments. The record goes when the newest record of its segment is too old.",
+    ),
+    Question(
+        "a reader asks for offset 2, and the log starts at 8",
+        right=2,
+        why="2. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own auto.offset.reset says where it goes on.",
+    ),
+)
+
+
+# --- 1: predict a number ---
+
+
+def exercise_1():
+    """The first offset that can still be read: computed by running it, never typed in."""
+    return Exercise(
+        name="first_offset",
+        takes=int,
+        right="the log starts at offset 28 now.",
+        hints=(
+            "Write down which offsets share a segment. A new segment begins with the record that comes more than 20 "
+            "hours after the first record of the old one.",
+            "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go when its newest record is older than "
+            "72 hours. Which hour was offset 3 written at? Offset 7?",
+            "Record n was written at hour 6n, so segment k ends with the record of hour 6(4k+3). It is hour 256 now: "
+            "which k have 6(4k+3) < 256 - 72?",
+        ),
+        rungs=(Rung(holds="it is what the cluster says", broken=_not_the_log_start, cases={"this topic": None}),),
+    )
+
+
+def _not_the_log_start(answer, _):
+    truth = log_start_after_ten_days()
+    if answer == truth:
+        return None
+    if answer == 31:  # the oldest record younger than 72 h
+        return "31 is the oldest record younger than three days. Retention doesn't look at records, but at segments."
+    if answer % 4:
+        return f"offset {answer} is in the middle of a segment. Retention deletes whole segments."
+    if answer == 0:
+        return "segments whose newest record is older than three days are gone."
+    return f"not {answer}. {'Less' if answer > truth else 'More'} is gone: look at the newest record of each segment."
+
+
+def log_start_after_ten_days():
+    """One record every six hours for ten days, then sixteen hours more."""
+    cluster = Cluster(seed=1)
+    configs = {"segment.ms": 20 * HOUR * 1000, "retention.ms": 72 * HOUR * 1000}
+    cluster.create_topic("orders", partitions=1, configs=configs)
+    producer = cluster.producer()
+    for number in range(41):
+        producer.send("orders", value=f"order {number}")
+        cluster.run(seconds=6 * HOUR if number < 40 else 16 * HOUR)
+    return cluster.consumer("orders", auto_offset_reset="earliest").poll(timeout_ms=1000).popitem()[1][0].offset
+
+
+# --- 2: write a piece ---
+
+
+class KafkasLog:
+    """What TinyLog is compared with: Kafka's rules for one partition, without the bytes."""
+
+    def __init__(self, segment_size):
+        self.segment_size = segment_size
+        self.segments = [[]]
+        self.end = 0
+
+    @property
+    def start(self):
+        return self.segments[0][0][0] if self.segments[0] else self.end
+
+    def append(self, timestamp, value):
+        if len(self.segments[-1]) == self.segment_size:
+            self.segments.append([])
+        self.segments[-1].append((self.end, timestamp, value))
+        self.end += 1
+        return self.end - 1
+
+    def read(self, offset):
+        if not self.start <= offset <= self.end:
+            raise IndexError("OFFSET_OUT_OF_RANGE")
+        return [record for segment in self.segments for record in segment if record[0] >= offset]
+
+    def delete_older_than(self, timestamp):
+        while self.segments[0] and max(when for _, when, _ in self.segments[0]) < timestamp:
+            self.segments = self.segments[1:] or [[]]
+
+    def offset_for(self, timestamp):
+        return next((o for segment in self.segments for o, when, _ in segment if when >= timestamp), None)
+
+
+def exercise_2():
+    """A log in memory, in four rungs: append and read, the ends, retention, and (stretch) search by time."""
+    common = {"smaller": fewer_steps, "describe": as_calls, "picture": what_kafkas_log_does, "broken": differs}
+    return Exercise(
+        name="TinyLog",
+        right="your log does what Kafka's does.",
+        hints=(
+            "An offset is never used twice. Keep the next one in self.end: the length of a list forgets what is gone.",
+            "The log starts at the first record of self.segments[0]; when that is empty, at self.end. read raises "
+            "IndexError below the start and above self.end; at self.end it returns [].",
+            "Retention: while the first segment has records and the largest timestamp among them is less than the "
+            "limit, drop that segment; when none is left, put an empty one. The offsets go on from self.end.",
+        ),
+        rungs=(
+            Rung(
+                holds="offsets rise by one, and read returns everything from an offset on",
+                cases={
+                    "one record": (2, [("append", 10, "a"), ("read", 0)]),
+                    "from the middle": (9, [*TWO, ("append", 30, "c"), ("read", 1)]),
+                    "across segments": (1, [*TWO, ("read", 0)]),
+                    "twice": (2, [("append", 10, "a"), ("read", 0), ("read", 0)]),
+                },
+                scenario=lambda source: steps(source, ("append", "append", "read"), inside=True),
+                needs=("append", "read"),
+                **common,
+            ),
+            Rung(
+                holds="at the end there is nothing yet, and beyond both ends is out of range",
+                cases={
+                    "an empty log": (2, [("read", 0)]),
+                    "the end": (2, [("append", 10, "a"), ("read", 1)]),
+                    "past the end": (2, [("append", 10, "a"), ("read", 2)]),
+                    "before the start": (2, [("append", 10, "a"), ("read", -1)]),
+                },
+                scenario=lambda source: steps(source, ("append", "append", "read")),
+                **common,
+            ),
+            Rung(
+                holds="retention takes whole segments, oldest first, and offsets go on",
+                cases={
+                    "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
+                    "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+                    "exactly the limit": (1, [*TWO, ("delete_older_than", 10), ("read", 0)]),
+                    "all of it": (2, [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)]),
+                    "an old segment behind a young one": (
+                        1,
+                        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+                    ),
+                    "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+                },
+                scenario=lambda source: steps(source, ("append", "append", "append", "delete_older_than", "read")),
+                needs=("delete_older_than",),
+                **common,
+            ),
+            Rung(
+                holds="a search by time finds the first record that is not older",
+                cases={
+                    "an empty log": (2, [("offset_for", 10)]),
+                    "between two": (2, [*TWO, ("offset_for", 15)]),
+                    "younger than all": (2, [("append", 10, "a"), ("offset_for", 11)]),
+                    "clocks that disagree": (
+                        4,
+                        [("append", 10, "a"), ("append", 30, "b"), ("append", 20, "c"), ("offset_for", 20)],
+                    ),
+                },
+                scenario=lambda source: steps(source, ("append",) * 3 + ("delete_older_than", "offset_for")),
+                needs=("offset_for",),
+                stretch=True,
+                **common,
+            ),
+        ),
+    )
+
+
+def steps(source, kinds, inside=False):
+    """A random segment size and calls; timestamps mostly rise. inside: reads stay within the log."""
+    calls = []
+    appended = 0
+    for _ in range(source.randint(2, 12)):
+        kind = kinds[source.randrange(len(kinds))]
+        if kind == "append":
+            calls.append(("append", max(0, 10 * appended + source.choice((0, 0, 5, -25))), "abcdefghijkl"[appended]))
+            appended += 1
+        elif kind == "read":
+            calls.append(("read", source.randint(0, appended) if inside else source.randint(-1, appended + 1)))
+        else:
+            calls.append((kind, source.randint(0, 10 * appended + 10)))
+    return source.randint(1, 4), calls
+
+
+def differs(answer, case):
+    """The first call at which the answer and Kafka's log part."""
+    segment_size, calls = case
+    mine, kafkas = answer(segment_size), KafkasLog(segment_size)
+    for number, (name, *arguments) in enumerate(calls):
+        expected, found = outcome(kafkas, name, arguments), outcome(mine, name, arguments)
+        if name != "delete_older_than" and expected != found:
+            return f"{call(name, arguments)} gave {found}, and Kafka's log gives {expected}.\n" + (
+                f"before it: {as_calls((segment_size, calls[:number]))}" if number < len(calls) - 1 else ""
+            )
+    return None
+
+
+def outcome(log, name, arguments):
+    try:
+        return repr(getattr(log, name)(*arguments))
+    except IndexError:
+        return "IndexError"
+
+
+def fewer_steps(case):
+    segment_size, calls = case
+    for at in range(len(calls)):
+        yield segment_size, calls[:at] + calls[at + 1 :]
+    for smaller in range(1, segment_size):
+        yield smaller, calls
+
+
+def call(name, arguments):
+    return f"{name}({', '.join(map(repr, arguments))})"
+
+
+def as_calls(case):
+    segment_size, calls = case
+    return ", ".join([f"TinyLog({segment_size})", *(call(name, arguments) for name, *arguments in calls)])
+
+
+WHERE = {"topic": "tiny", "partition": 0}
+SIZE = 70  # bytes of a small record in a batch of its own
+
+
+def what_kafkas_log_does(_, case):
+    """The same calls on Kafka's log, as a picture of its segments."""
+    segment_size, calls = case
+    log, events = KafkasLog(segment_size), []
+    trace = Trace("broker 1", [events.append])
+    trace.emit("TopicCreated", topic="tiny", partitions=1, replication_factor=1, configs={})
+    for name, *arguments in calls:
+        trace.now += 1000
+        before = [segment for segment in log.segments if segment]
+        outcome(log, name, arguments)
+        if name == "append":
+            append_as_events(trace, log, *arguments, rolled=len(log.segments) > max(1, len(before)))
+        elif name == "delete_older_than":
+            delete_as_events(trace, log, [segment for segment in before if segment not in log.segments])
+    return picture("log", events)
+
+
+def append_as_events(trace, log, timestamp, value, rolled):
+    offset = log.end - 1
+    if rolled:
+        why = f"the old one holds {log.segment_size} records"
+        trace.emit("SegmentRolled", **WHERE, base_offset=offset, why=why)
+    records = [[offset, None, value, timestamp]]
+    trace.emit("RecordsAppended", **WHERE, base_offset=offset, last_offset=offset, size_bytes=SIZE, records=records)
+    trace.emit("HighWatermarkAdvanced", **WHERE, high_watermark=log.end)
+
+
+def delete_as_events(trace, log, deleted):
+    for segment in deleted:
+        base, after = segment[0][0], segment[-1][0] + 1
+        why = "its newest record is older than the limit"
+        size_bytes = SIZE * len(segment)
+        trace.emit("SegmentDeleted", **WHERE, base_offset=base, next_offset=after, size_bytes=size_bytes, why=why)
+        trace.emit("LogStartOffsetAdvanced", **WHERE, log_start_offset=after, why=why)

@@ -1,0 +1,285 @@
+"""Lesson 02, partitions and keys: what a right answer does."""
+
+from minikafka import Cluster
+from minikafka.clients.partitioners import murmur2, to_positive
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+
+NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
+HOT = b"megamart"
+
+EXIT_TICKET = (
+    Question(
+        "two records with different keys in one topic",
+        right=3,
+        why="3. Order holds within a partition. Two keys may share one, or not: their order is kept only if they do.",
+    ),
+    Question(
+        "100 short records without a key, one after another, three partitions",
+        right=1,
+        why="1. The sticky partitioner stays with one partition until about batch.size bytes (16 kB) went there.",
+    ),
+    Question(
+        "a topic with keyed records grows from 4 to 5 partitions",
+        right=2,
+        why="2. The hash is taken modulo 5 now: about four keys in five go elsewhere. Old records stay where they are.",
+    ),
+)
+
+
+def kafkas(key, count):
+    """The Java client's rule for a key (BuiltInPartitioner.partitionForKey)."""
+    return to_positive(murmur2(key)) % count
+
+
+# --- 1: write a piece ---
+
+
+def exercise_1():
+    """The partitioner for keys, in three rungs: a partition that exists; Kafka's own; no key."""
+    common = {"scenario": a_record, "smaller": simpler, "describe": as_call}
+    return Exercise(
+        name="my_partition",
+        right="your partitioner and Kafka's own agree.",
+        hints=(
+            "Three steps: a number from the key's bytes, one that Java doesn't see as negative, an index into "
+            "all_partitions.",
+            "Java has signed numbers only. Kafka doesn't take abs(): it clears the highest bit, the sign, with "
+            "& 0x7fffffff. That comes before the modulo. And without a key?",
+            "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A record without a key has nothing to "
+            "hash: take any of available. b'' is a key.",
+        ),
+        rungs=(
+            Rung(
+                holds="every key gets a partition that exists, the same one each time",
+                broken=not_a_fixed_partition,
+                cases={
+                    "one partition": (b"alice", [0], [0]),
+                    "three partitions": (b"alice", [0, 1, 2], [0, 1, 2]),
+                    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
+                },
+                **common,
+            ),
+            Rung(
+                holds="it is the partition that Kafka's own client chooses",
+                broken=not_kafkas_partition,
+                picture=keyed_records,
+                cases={
+                    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
+                    "a short key": (b"alice", [0, 1, 2], [0, 1, 2]),
+                    "a hash whose highest bit is set": (b"bob", [0, 1, 2], [0, 1, 2]),
+                    "bytes that aren't text": (b"\xff\x00\xfe", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
+                    "a partition without a leader": (b"dave", [0, 1, 2], [0, 2]),
+                },
+                **common,
+            ),
+            Rung(
+                holds="without a key it takes a partition that has a leader",
+                broken=not_available,
+                cases={
+                    "all available": (None, [0, 1, 2], [0, 1, 2]),
+                    "only the last": (None, [0, 1, 2], [2]),
+                    "only the first": (None, [0, 1, 2], [0]),
+                },
+                **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
+            ),
+        ),
+    )
+
+
+def a_record(source):
+    """A key, all partitions, and those with a leader."""
+    count = source.randint(1, 12)
+    partitions = list(range(count))
+    available = [partition for partition in partitions if source.random() < 0.8] or [count - 1]
+    if source.random() < 0.6:
+        return source.choice(NAMES).encode() + str(source.randrange(1000)).encode(), partitions, available
+    return bytes(source.randrange(256) for _ in range(source.randint(0, 9))), partitions, available
+
+
+def fewer_partitions(case):
+    key, partitions, available = case
+    for count in range(1, len(partitions)):
+        yield key, partitions[:count], partitions[:count]
+    if available != partitions:
+        yield key, partitions, partitions
+
+
+def simpler(case):
+    key, partitions, available = case
+    yield from fewer_partitions(case)
+    for name in NAMES:
+        if key is not None and key.decode("utf-8", "replace") not in NAMES:
+            yield name.encode(), partitions, available
+
+
+def as_call(case, name="my_partition"):
+    return f"{name}({', '.join(map(repr, case))})"
+
+
+def not_a_number(found, partitions):
+    if isinstance(found, bool) or not isinstance(found, int):
+        return f"it returned {found!r}. A partition is a whole number."
+    if found not in partitions:
+        return f"it returned {found}, and there is no such partition."
+    return None
+
+
+def not_a_fixed_partition(answer, case):
+    key, partitions, available = case
+    found = answer(key, list(partitions), list(available))
+    if not_a_number(found, partitions):
+        return not_a_number(found, partitions)
+    again = {answer(key, list(partitions), list(available)) for _ in range(8)}
+    if again != {found}:
+        return f"the same key went to {found} and to {min(again - {found})}. Then its records have no order."
+    return None
+
+
+def not_kafkas_partition(answer, case):
+    key, partitions, available = case
+    found, truth = answer(key, list(partitions), list(available)), kafkas(key, len(partitions))
+    if found == truth:
+        return None
+    line = f"key {key!r} goes to partition {found}, and Kafka's own client sends it to {truth}."
+    hashed = murmur2(key)
+    if found in (hashed % len(partitions), abs(hashed - 2**32) % len(partitions)) and hashed >= 2**31:
+        why = f"its hash {hashed} has the highest bit set: Java's minus sign. Kafka clears that bit, and takes no abs()"
+    elif available != partitions and found in available:
+        why = "a key counts all partitions, also those without a leader now: otherwise it would move when a broker dies"
+    else:
+        why = f"murmur2 gives {hashed}, and without the sign bit {to_positive(hashed)} % {len(partitions)} is {truth}"
+    return f"{line}\n{why}"
+
+
+def not_available(answer, case):
+    _, partitions, available = case
+    found = answer(None, list(partitions), list(available))
+    if not_a_number(found, partitions):
+        return not_a_number(found, partitions)
+    return None if found in available else f"it chose partition {found}, which has no leader, and {available} have one."
+
+
+def keyed_records(answer, case):
+    """The key through the answer, then through Kafka's own partitioner, on a real cluster."""
+    key, partitions, _ = case
+    cluster = Cluster(seed=2)
+    cluster.create_topic("orders", partitions=len(partitions))
+    cluster.producer(partitioner=answer, client_id="yours").send("orders", key=key, value="by yours")
+    cluster.producer(client_id="kafkas").send("orders", key=key, value="by Kafka's own")
+    cluster.run(seconds=1)
+    return cluster.play("partitioner")
+
+
+# --- 2: predict a number ---
+
+
+def exercise_2():
+    """How many of a thousand keys move from 6 to 8 partitions; 30 either way is near enough."""
+    return Exercise(
+        name="moved",
+        takes=(int, float),
+        right=f"of 1,000 customers {how_many_move()} go elsewhere. Three in four: only h % 24 < 6 keeps its place.",
+        hints=(
+            "You may count instead of think: a key moves when its hash % 6 and its hash % 8 differ.",
+            "hash % 6 and hash % 8 repeat together every 24 numbers (their least common multiple). Look at 0 to 23.",
+            "0 to 5 give the same partition in both. Of 6 to 23, does any? So of 24 hashes, how many stay?",
+        ),
+        rungs=(Rung(holds="it is what happens", broken=not_the_count, cases={"1,000 customers": None}),),
+    )
+
+
+def how_many_move():
+    keys = [f"c{number}".encode() for number in range(1000)]
+    return sum(kafkas(key, 6) != kafkas(key, 8) for key in keys)
+
+
+def not_the_count(answer, _):
+    truth = how_many_move()
+    if abs(answer - truth) <= 30:
+        return None
+    if abs(answer - (1000 - truth)) <= 30:
+        return f"not {answer}: that is about how many stay."
+    return f"not {answer}. {'Fewer' if answer > truth else 'More'} than that go elsewhere."
+
+
+# --- 3: write a piece, stretch ---
+
+
+def exercise_3():
+    """One hot key gets the last partition to itself; all others share the rest by Kafka's own hash."""
+    common = {"scenario": a_mixed_record, "smaller": simpler, "describe": lambda case: as_call(case, "route")}
+    return Exercise(
+        name="route",
+        right="megamart has a partition of its own, and everybody else follows Kafka's hash over the rest.",
+        hints=(
+            "Two cases first: is it the hot key, and is there only one partition?",
+            "The others choose among all_partitions[:-1], by the same masked murmur2: modulo one less.",
+            "A record without a key stays away from the last partition too: one of available that isn't it, if any.",
+        ),
+        rungs=(
+            Rung(
+                holds="the hot key goes to the last partition, always",
+                broken=hot_key_elsewhere,
+                cases={"three partitions": (HOT, [0, 1, 2], [0, 1, 2]), "one partition": (HOT, [0], [0])},
+                scenario=lambda source: (HOT, *a_record(source)[1:]),
+                smaller=fewer_partitions,
+                describe=common["describe"],
+            ),
+            Rung(
+                holds="nobody else goes there, unless it is the only one",
+                broken=company,
+                cases={
+                    "a key that hashes to the last": (b"ivan", [0, 1, 2], [0, 1, 2]),
+                    "one partition": (b"alice", [0], [0]),
+                    "no key": (None, [0, 1, 2], [0, 1, 2]),
+                    "a name that contains it": (b"megamart-2", [0, 1, 2], [0, 1, 2]),
+                },
+                **common,
+            ),
+            Rung(
+                holds="all other keys follow Kafka's hash over the rest",
+                broken=not_kafkas_rest,
+                cases={
+                    "a hash whose highest bit is set": (b"bob", [0, 1, 2, 3], [0, 1, 2, 3]),
+                    "a partition without a leader": (b"dave", [0, 1, 2, 3], [0, 3]),
+                },
+                **common,
+            ),
+        ),
+    )
+
+
+def a_mixed_record(source):
+    key, *rest = a_record(source)
+    return source.choice((key, key, None)), *rest
+
+
+def hot_key_elsewhere(answer, case):
+    found = answer(case[0], list(case[1]), list(case[2]))
+    if found == case[1][-1]:
+        return None
+    return not_a_number(found, case[1]) or f"megamart went to partition {found}, and its own is {case[1][-1]}."
+
+
+def company(answer, case):
+    key, partitions, available = case
+    if key == HOT:
+        return None
+    found = answer(key, list(partitions), list(available))
+    lonely = len(partitions) == 1 or (key is None and available == partitions[-1:])
+    if not_a_number(found, partitions):
+        return not_a_number(found, partitions)
+    if found == partitions[-1] and not lonely:
+        return f"{'a record without a key' if key is None else repr(key)} went to {found}, and megamart is there."
+    return None
+
+
+def not_kafkas_rest(answer, case):
+    key, partitions, available = case
+    if key is None or key == HOT or len(partitions) == 1:
+        return None
+    found, truth = answer(key, list(partitions), list(available)), kafkas(key, len(partitions) - 1)
+    if found == truth:
+        return None
+    return f"{key!r} went to {found}. Kafka's hash over the first {len(partitions) - 1} partitions gives {truth}."

@@ -1,0 +1,366 @@
+"""The commands of this project, on every system, with nothing but Python: make calls this file too.
+
+    python3 tasks.py lab          set up, then open the course        (Windows: py tasks.py lab)
+    python3 tasks.py setup        set up, and open nothing
+    python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
+    python3 tasks.py bench        minikafka against Apache Kafka on this machine
+    python3 tasks.py notebooks    run the lessons again and re-write their stored outputs: all, or those named (01 17)
+    python3 tasks.py clean        remove what these commands made, but never your own notebooks in my/
+
+Standard library only: this runs before anything is installed.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+CACHE = ROOT / ".cache"
+LOG = CACHE / "install.log"
+FIRST_LESSON = "my/00_start_here.ipynb"
+OLDEST, NEWEST = (3, 11), (3, 13)
+KAFKA_VERSION = "4.3.1"
+DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "chromium": "chromium"}
+SIZES = {"lab": "about 350 MB, one to three minutes", "test": "about 1.2 GB, three to five minutes"}
+WINDOWS = os.name == "nt"
+
+
+class Stop(Exception):
+    """Set-up can't go on; the message says why and what to do, in plain words."""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+# --- Python and its packages ------------------------------------------------------------------------------------------
+
+
+def version_of(python):
+    """(major, minor) of an interpreter, given as a command line, or None if it doesn't run."""
+    try:
+        code = "import sys; print(*sys.version_info[:2])"
+        done = subprocess.run([*python, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        return tuple(int(number) for number in done.stdout.split())
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+
+
+def fits(version):
+    return version is not None and OLDEST <= version <= NEWEST
+
+
+def find_python():
+    """The command line of a Python that fits: this one, or another one of the machine."""
+    if fits(sys.version_info[:2]):
+        return [sys.executable]
+    minors = range(NEWEST[1], OLDEST[1] - 1, -1)
+    candidates = [["py", f"-3.{minor}"] if WINDOWS else [f"python3.{minor}"] for minor in minors]
+    for candidate in candidates:
+        if shutil.which(candidate[0]) and fits(version_of(candidate)):
+            return candidate
+    raise Stop(
+        f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, and this is {sys.version.split()[0]}.\n"
+        "  Windows, macOS:  install 3.12 from python.org\n"
+        "  Debian, Ubuntu:  sudo apt install python3 python3-venv\n"
+        "  with conda:      conda env create -f environment.yml, conda activate minikafka, then this command again"
+    )
+
+
+def in_conda():
+    """Are we in the environment that environment.yml makes? Then it is used as it is, without a .venv."""
+    return os.environ.get("CONDA_DEFAULT_ENV") == "minikafka" and bool(os.environ.get("CONDA_PREFIX"))
+
+
+def venv_python():
+    if in_conda():
+        return Path(sys.executable)
+    return VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
+
+
+def make_venv():
+    """A .venv that runs. One whose Python has gone is made anew."""
+    if in_conda() or fits(version_of([str(venv_python())])):
+        return
+    python = find_python()
+    say(f"Making .venv with Python {'.'.join(map(str, version_of(python)))} ...")
+    done = subprocess.run([*python, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True)
+    if done.returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        what = (done.stdout + done.stderr).strip()
+        if "ensurepip" in what or "No module named venv" in what:
+            raise Stop("This Python comes without its venv module. Debian, Ubuntu:  sudo apt install python3-venv")
+        raise Stop(f"Python could not make .venv:\n{what}")
+
+
+def fingerprint(extras):
+    """Changes when what is to be installed, or where, changes."""
+    parts = [(ROOT / "pyproject.toml").read_bytes(), str(ROOT).encode(), ",".join(extras).encode()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def install(extras, size):
+    """pip install -e .[extras] into .venv. Takes no time when it was done before."""
+    make_venv()
+    wanted = fingerprint(extras)
+    stamp = CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
+    done = json.loads(stamp.read_text()) if stamp.exists() else {}
+    if done.get(",".join(extras)) == wanted:
+        return
+    say(f"Installing Python packages ({size}; later starts skip this) ...")
+    pip([] if not in_conda() else ["--no-deps"], f"{ROOT}[{','.join(extras)}]")
+    configure_jupyter()
+    stamp.parent.mkdir(exist_ok=True)
+    stamp.write_text(json.dumps({**done, ",".join(extras): wanted}))
+
+
+def pip(options, target):
+    """Runs pip with its talk in a log file; says how far it is."""
+    CACHE.mkdir(exist_ok=True)
+    command = [str(venv_python()), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    command += ["--progress-bar", "off", *options, "-e", target]
+    collected, began = 0, time.monotonic()
+    with LOG.open("w", encoding="utf-8") as log:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, text=True, errors="replace", **pipes)
+        for line in process.stdout:
+            log.write(line)
+            collected += line.startswith("Collecting ")
+            if line.startswith("Collecting ") and collected % 25 == 0:
+                say(f"  {collected} packages found ({time.monotonic() - began:.0f} s)")
+            if line.startswith("Installing collected packages"):
+                say(f"  all fetched, installing ({time.monotonic() - began:.0f} s)")
+    if process.wait():
+        explain_pip()
+    say(f"  done ({time.monotonic() - began:.0f} s)")
+
+
+def explain_pip():
+    text = LOG.read_text(encoding="utf-8", errors="replace")
+    last = "\n".join(f"  {line}" for line in text.strip().splitlines()[-8:])
+    if any(sign in text for sign in ("NewConnectionError", "ConnectTimeout", "getaddrinfo", "Max retries")):
+        raise Stop(f"pip could not reach the package index. Is this machine online? Does it need HTTPS_PROXY?\n{last}")
+    if "No space left" in text:
+        raise Stop(f"The disk is full.\n{last}")
+    raise Stop(f"pip could not install the packages. The end of {LOG.relative_to(ROOT)}:\n{last}")
+
+
+def configure_jupyter():
+    """A kernel that keeps what child processes print (a JVM's log lines) out of cells; a JupyterLab without pop-ups."""
+    share = Path(sys.prefix if in_conda() else VENV) / "share" / "jupyter"
+    argv = [str(venv_python()), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    argv += ["--IPKernelApp.capture_fd_output=False", "--IPKernelApp.log_level=ERROR"]
+    kernel = {"argv": argv, "display_name": "Python 3 (ipykernel)", "language": "python"}
+    quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    for place, content in {"kernels/python3/kernel.json": kernel, "lab/settings/overrides.json": quiet}.items():
+        (share / place).parent.mkdir(parents=True, exist_ok=True)
+        (share / place).write_text(json.dumps(content, indent=1))
+
+
+def run(command, **options):
+    """Runs a command in the project's folder; a failure stops everything."""
+    done = subprocess.run(command, cwd=ROOT, check=False, **options)
+    if done.returncode:
+        raise Stop(f"this failed: {' '.join(map(str, command))[:200]}")
+
+
+# --- lab --------------------------------------------------------------------------------------------------------------
+
+
+def setup(args):
+    """What the lessons need (without PySpark: lesson 17 asks for it), and the learner's copies of them."""
+    install(["lab"], SIZES["lab"])
+    code = "from minikafka.course.editions import make_copies\nfor path in make_copies(): print(f'  my/{path.name}')"
+    done = subprocess.run([str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise Stop(f"The lessons could not be copied to my/:\n{done.stderr.strip()}")
+    if done.stdout:
+        say(f"Your own copies of the lessons:\n{done.stdout.rstrip()}")
+    return 0
+
+
+def lab(args):
+    """Set up, then JupyterLab on lesson 00; arguments go to JupyterLab."""
+    setup([])
+    return serve_lab(free_port(), args)
+
+
+def free_port():
+    for port in range(8888, 8988):
+        try:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+            return port
+        except OSError:
+            continue
+    raise Stop("The ports 8888 to 8987 are all in use on this machine: close a JupyterLab or two.")
+
+
+def serve_lab(port, args):
+    """JupyterLab until Ctrl-C. Only this machine reaches it; the address holds a token."""
+    token = os.environ.get("JUPYTER_TOKEN") or os.urandom(16).hex()
+    address = f"http://localhost:{port}/lab/tree/{FIRST_LESSON}"
+    command = [str(venv_python()), "-m", "jupyterlab", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"]
+    command += [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}"]
+    command += ["--log-level=ERROR", "--LabApp.log_level=ERROR", "--ServerApp.answer_yes=True"]
+    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as in a container
+    command += [*(["--no-browser"] if os.environ.get("MINIKAFKA_NO_BROWSER") else []), *args]
+    say("Starting JupyterLab ...")
+    # Ctrl-C is JupyterLab's to handle; we wait until it has stopped its kernels.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "JUPYTER_TOKEN": token})
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    while not reachable(f"http://127.0.0.1:{port}/api"):
+        if process.poll() is not None:
+            raise Stop("JupyterLab did not start; what it said stands above.")
+        time.sleep(0.2)
+    say(f"Ready: {address}?token={token}")
+    say("Ctrl-C here stops it. Your work is in my/, and nothing there is ever overwritten.")
+    process.wait()
+    return 0
+
+
+def reachable(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+# --- test, bench, notebooks -------------------------------------------------------------------------------------------
+
+
+def ready_for_tests():
+    """All that tests need, as far as this machine lets us install it; returns what is missing, in plain words."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    missing = [name for name in DEBIAN_PACKAGES if shutil.which(name) is None]
+    if missing and Path("/etc/debian_version").exists() and os.name == "posix" and os.geteuid() == 0:
+        packages = [DEBIAN_PACKAGES[name] for name in missing]
+        say(f"Installing Debian packages: {' '.join(packages)} ...")
+        quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "update", "-q"], check=False, env=environment, **quiet)
+        apt = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
+        subprocess.run(apt, check=False, env=environment, **quiet)
+        missing = [name for name in missing if shutil.which(name) is None]
+    hint = "no {} (Debian: sudo apt install {}): tests that need it are skipped"
+    notes = [hint.format(name, DEBIAN_PACKAGES[name]) for name in missing]
+    if "java" not in missing:
+        notes += fetch_kafka() + fetch_connector()
+    return notes
+
+
+def fetch_kafka():
+    """Apache Kafka's jars, by Maven, with a repository of its own: poms without jars in ~/.m2 break Spark's."""
+    jars = CACHE / f"kafka-{KAFKA_VERSION}"
+    if os.environ.get("MINIKAFKA_KAFKA_JARS") or (jars / f"kafka-clients-{KAFKA_VERSION}.jar").exists():
+        return []
+    if shutil.which("mvn") is None:
+        return ["no jars of Apache Kafka: Maven fetches them"]
+    say(f"Fetching Apache Kafka {KAFKA_VERSION} (54 MB) ...")
+    partial = jars.with_suffix(".partial")
+    command = ["mvn", "-q", "-B", "-f", "tests/pom.xml", f"-Dmaven.repo.local={CACHE / 'maven'}"]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, shell=WINDOWS)
+    if done.returncode:
+        return [f"Maven could not fetch Apache Kafka: {done.stdout.strip()[-300:]}"]
+    shutil.rmtree(jars, ignore_errors=True)
+    partial.rename(jars)
+    shutil.rmtree(CACHE / "maven", ignore_errors=True)
+    return []
+
+
+def fetch_connector():
+    """Spark's Kafka connector, by one start of Spark: two test workers that do it at once get in each other's way."""
+    quiet = {"cwd": ROOT, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    code = "from minikafka.course import spark; print(spark.packages())"
+    done = subprocess.run([str(venv_python()), "-c", code], **quiet)
+    packages, stamp = done.stdout.strip(), CACHE / "connector"
+    home = os.environ.get("JAVA_TOOL_OPTIONS", "") + str(Path.home())
+    if stamp.exists() and stamp.read_text() == f"{packages} {home}":
+        return []
+    say("Fetching Spark's Kafka connector (63 MB) ...")
+    code = "from minikafka.course import spark; spark.session().stop()"
+    done = subprocess.run([str(venv_python()), "-c", code], **quiet)
+    if done.returncode:
+        return [f"Spark does not start: {done.stderr.strip()[-600:]}"]
+    stamp.write_text(f"{packages} {home}")
+    return []
+
+
+def test(args):
+    """ruff, import-linter, mypy, then pytest. With arguments: pytest alone, with those."""
+    notes = ready_for_tests()
+    for note in notes:
+        say(f"Note: {note}")
+    if notes and os.environ.get("CI"):
+        raise Stop("CI needs everything installed.")
+    python = str(venv_python())
+    if args:
+        return subprocess.run([python, "-m", "pytest", *args], cwd=ROOT).returncode
+    failed = []
+    for name, command in {
+        "ruff": ["-m", "ruff", "check"],
+        "import-linter": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        "mypy": ["-m", "mypy"],
+        "pytest": ["-m", "pytest", "-n", "2", "--dist", "loadscope"],
+    }.items():
+        say(f"--- {name}")
+        # pytest comes last: what it prints at its end is what a reader looks for
+        if subprocess.run([python, *command], cwd=ROOT, stdin=subprocess.DEVNULL).returncode:
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def bench(args):
+    """minikafka and a one-node Apache Kafka, the same clients, in one run."""
+    for note in ready_for_tests():
+        say(f"Note: {note}")
+    return subprocess.run([str(venv_python()), "-m", "tests.bench", *args], cwd=ROOT).returncode
+
+
+def notebooks(args):
+    """Runs lessons and re-writes their stored outputs, text only."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    return subprocess.run([str(venv_python()), "-m", "tests.notebooks.rewrite", *args], cwd=ROOT).returncode
+
+
+def clean(args):
+    """Removes .venv, .cache and the tools' own folders."""
+    tools = (".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".import_linter_cache", "build")
+    for name in (".venv", ".cache", *tools):
+        shutil.rmtree(ROOT / name, ignore_errors=True)
+    for folder in (*ROOT.glob("*.egg-info"), *ROOT.rglob("__pycache__")):
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+TASKS = {"lab": lab, "setup": setup, "test": test, "bench": bench, "notebooks": notebooks, "clean": clean}
+
+
+def main(argv):
+    if not argv or argv[0] not in TASKS:
+        print(__doc__)
+        return 0 if argv in (["help"], ["--help"], ["-h"]) else 2
+    try:
+        return TASKS[argv[0]](argv[1:])
+    except Stop as stop:
+        print(f"\n{stop}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

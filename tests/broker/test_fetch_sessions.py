@@ -1,0 +1,81 @@
+"""Incremental fetch sessions (KIP-227)."""
+
+import pytest
+
+from minikafka.wire.errors import Error
+from tests.broker.node import Node
+
+
+@pytest.fixture
+def node():
+    node = Node()
+    node.create_topic("orders", partitions=3)
+    return node
+
+
+def fetch(node, session_id, epoch, *partitions, forgotten=()):
+    asked = [
+        {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1000} for number, offset in partitions
+    ]
+    body = {
+        "max_wait_ms": 0,
+        "min_bytes": 0,
+        "session_id": session_id,
+        "session_epoch": epoch,
+        "topics": [{"topic": "orders", "partitions": asked}] if asked else [],
+        "forgotten_topics_data": [{"topic": "orders", "partitions": list(forgotten)}] if forgotten else [],
+    }
+    return node.call("Fetch", 11, **body)
+
+
+def shown(answer):
+    return [partition.partition_index for topic in answer.responses for partition in topic.partitions]
+
+
+def test_kip_227_the_first_answer_is_full_and_later_ones_hold_only_news(node):
+    first = fetch(node, 0, 0, (0, 0), (1, 0), (2, 0))
+    assert first.session_id > 0
+    assert shown(first) == [0, 1, 2]
+    assert shown(fetch(node, first.session_id, 1)) == []
+    node.produce("orders", "a", partition=1)
+    assert shown(fetch(node, first.session_id, 2)) == [1]
+    assert shown(fetch(node, first.session_id, 3, (1, 1))) == []
+
+
+def test_kip_227_a_partition_can_be_added_and_forgotten(node):
+    session = fetch(node, 0, 0, (0, 0)).session_id
+    assert shown(fetch(node, session, 1, (2, 0))) == [2]
+    node.produce("orders", "a", partition=0)
+    node.produce("orders", "a", partition=2)
+    assert shown(fetch(node, session, 2, forgotten=[2])) == [0]
+
+
+def test_kip_227_a_partition_with_records_is_served_last_next_time(node):
+    session = fetch(node, 0, 0, (0, 0), (1, 0)).session_id
+    node.produce("orders", "a", partition=0)
+    node.produce("orders", "a", partition=1)
+    fetch(node, session, 1)
+    node.produce("orders", "b", partition=0)
+    assert shown(fetch(node, session, 2, (0, 1))) == [0, 1]
+    assert shown(fetch(node, session, 3)) == [0, 1]
+
+
+def test_kip_227_a_wrong_epoch_or_an_unknown_session_is_refused(node):
+    session = fetch(node, 0, 0, (0, 0)).session_id
+    assert fetch(node, session, 2).error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert fetch(node, session + 1, 1).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_kip_227_epoch_minus_one_ends_the_session(node):
+    session = fetch(node, 0, 0, (0, 0)).session_id
+    assert fetch(node, session, -1).session_id == 0
+    assert fetch(node, session, 1).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_kip_227_with_no_free_slot_a_client_goes_on_without_a_session():
+    node = Node(max_incremental_fetch_session_cache_slots=1)
+    node.create_topic("orders")
+    assert fetch(node, 0, 0, (0, 0)).session_id == 1
+    assert fetch(node, 0, 0, (0, 0)).session_id == 0
+    node.pass_time(120_000)
+    assert fetch(node, 0, 0, (0, 0)).session_id == 2

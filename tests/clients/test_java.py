@@ -1,0 +1,68 @@
+"""Apache Kafka's own Java tools, 4.3.1, against `minikafka serve` (or any Kafka that MINIKAFKA_BOOTSTRAP names)."""
+
+import pytest
+
+from tests.kafka import java_missing, java_tool
+
+pytestmark = [pytest.mark.java, pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))]
+
+TOOLS = "org.apache.kafka.tools."
+
+
+def tool(name, *args, **options):
+    """The standard output of one of Kafka's tools, which must succeed."""
+    done = java_tool(TOOLS + name, *args, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_console_producer_writes_and_the_console_consumer_reads(bootstrap, topic):
+    lines = "".join(f"k{number}|line {number}\n" for number in range(50))
+    tool(
+        "ConsoleProducer", "--bootstrap-server", bootstrap, "--topic", topic, "--reader-property", "parse.key=true",
+        "--reader-property", "key.separator=|", input=lines,
+    )  # fmt: skip
+    read = tool(
+        "consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0",
+        "--offset", "earliest", "--max-messages", "50", "--timeout-ms", "20000",
+        "--formatter-property", "print.key=true", "--formatter-property", "key.separator=|",
+    )  # fmt: skip
+    assert read == lines
+
+
+@pytest.mark.parametrize("options", [["acks=all"], ["acks=1", "compression.type=lz4", "enable.idempotence=false"]])
+def test_producer_performance_delivers_every_record(bootstrap, topic, options):
+    said = tool(
+        "ProducerPerformance", "--topic", topic, "--num-records", "5000", "--record-size", "100", "--throughput", "-1",
+        "--producer-props", f"bootstrap.servers={bootstrap}", *options,
+    )  # fmt: skip
+    assert "5000 records sent" in said
+    assert tool("GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic) == f"{topic}:0:5000\n"
+
+
+def test_the_topic_tool_creates_describes_and_deletes(bootstrap, topic):
+    def topics(*args):
+        return tool("TopicCommand", "--bootstrap-server", bootstrap, *args)
+
+    topics("--create", "--topic", topic, "--partitions", "3", "--config", "retention.ms=60000")
+    described = topics("--describe", "--topic", topic)
+    assert "PartitionCount: 3" in described
+    assert "retention.ms=60000" in described
+    topics("--alter", "--topic", topic, "--partitions", "4")
+    assert topics("--describe", "--topic", topic).count("Leader: 1") == 4
+    topics("--delete", "--topic", topic)
+    assert topic not in topics("--list").split()
+
+
+def test_the_offset_shell_finds_offsets_by_timestamp(bootstrap, topic):
+    tool("ConsoleProducer", "--bootstrap-server", bootstrap, "--topic", topic, input="a\nb\nc\n")
+    shell = ["GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic, "--time"]
+    assert tool(*shell, "earliest") == f"{topic}:0:0\n"
+    assert tool(*shell, "0") == f"{topic}:0:0\n"
+    assert tool(*shell, "max-timestamp").startswith(f"{topic}:0:")
+
+
+def test_the_version_tool_lists_what_the_broker_speaks(bootstrap):
+    said = tool("BrokerApiVersionsCommand", "--bootstrap-server", bootstrap)
+    assert f"{bootstrap} (id: 1 rack: null isFenced: false) -> (" in said
+    assert "\tProduce(0): 0 to " in said

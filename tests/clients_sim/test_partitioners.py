@@ -1,0 +1,150 @@
+"""Which partition a record goes to: murmur2 as the Java client has it, uniform sticky, round-robin, somebody's own rule."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.partitioner.default import murmur2 as kafka_python_murmur2
+
+from minikafka.clients.partitioners import (
+    CustomPartitioner,
+    DefaultPartitioner,
+    Partitions,
+    RoundRobinPartitioner,
+    murmur2,
+    partitioner,
+    to_positive,
+)
+
+# org.apache.kafka.common.utils.UtilsTest.testMurmur2, signed as Java prints them
+JAVA = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+
+
+def three(available=(0, 1, 2)):
+    return Partitions("orders", [0, 1, 2], list(available))
+
+
+def seeded(seed=7):
+    return random.Random(seed).random
+
+
+@pytest.mark.parametrize("key", JAVA, ids=str)
+def test_murmur2_gives_the_numbers_of_javas_own_test(key):
+    assert murmur2(key) == JAVA[key] & 0xFFFFFFFF
+
+
+@given(st.binary(max_size=40))
+def test_murmur2_agrees_with_kafka_python_on_any_bytes(key):
+    assert murmur2(key) == kafka_python_murmur2(key)
+
+
+def test_a_negative_hash_is_masked_and_not_made_absolute():
+    signed = JAVA[b"21"]
+    assert to_positive(murmur2(b"21")) == signed & 0x7FFFFFFF != abs(signed)
+
+
+@given(st.binary(), st.integers(1, 50))
+def test_a_key_always_goes_to_the_same_partition_while_the_count_stays(key, count):
+    partitions = Partitions("orders", list(range(count)), list(range(count)))
+    first, second = (DefaultPartitioner(seeded(seed)).choose(key, None, partitions, (key, None)) for seed in (1, 2))
+    assert first.partition == second.partition == (kafka_python_murmur2(key) & 0x7FFFFFFF) % count
+
+
+def test_a_key_may_move_when_the_count_grows():
+    rule = DefaultPartitioner(seeded())
+    before = {rule.choose(b"%d" % n, None, Partitions("t", [0, 1, 2], []), (None, None)).partition for n in range(9)}
+    moved = [
+        n
+        for n in range(9)
+        if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
+    ]
+    assert before == {0, 1, 2} and moved
+
+
+def test_a_key_goes_to_its_partition_even_if_that_has_no_leader():
+    choice = DefaultPartitioner(seeded()).choose(b"21", None, three(available=[]), (None, None))
+    assert choice.partition == to_positive(murmur2(b"21")) % 3
+
+
+def sticky_run(batch_size, sizes, full):
+    rule, chosen = DefaultPartitioner(seeded(), batch_size), []
+    for size in sizes:
+        choice = rule.choose(None, b"", three(), (None, None))
+        chosen.append(choice.partition)
+        rule.appended("orders", choice.partition, size, full, three())
+    return chosen
+
+
+def changes(chosen):
+    return [place for place in range(1, len(chosen)) if chosen[place] != chosen[place - 1]]
+
+
+def test_kip_794_without_a_key_records_stay_together_until_batch_size_bytes_went_there():
+    chosen = sticky_run(1000, [100] * 1000, full=True)
+    assert all(place % 10 == 0 for place in changes(chosen))
+    assert set(chosen) == {0, 1, 2}
+
+
+def test_kip_794_a_half_filled_batch_is_not_left_behind_before_twice_the_size():
+    chosen = sticky_run(1000, [100] * 1000, full=False)
+    assert all(place % 20 == 0 for place in changes(chosen))
+    assert set(chosen) == {0, 1, 2}
+
+
+def test_without_a_key_only_partitions_with_a_leader_are_chosen():
+    rule = DefaultPartitioner(seeded(), 1)
+    for _ in range(50):
+        choice = rule.choose(None, b"", three(available=[1]), (None, None))
+        rule.appended("orders", choice.partition, 10, True, three(available=[1]))
+        assert choice.partition == 1
+
+
+def test_ignore_keys_spreads_keyed_records_too():
+    rule = DefaultPartitioner(seeded(), 1, ignore_keys=True)
+    chosen = set()
+    for _ in range(50):
+        choice = rule.choose(b"alice", b"", three(), (None, None))
+        rule.appended("orders", choice.partition, 10, True, three())
+        chosen.add(choice.partition)
+    assert chosen == {0, 1, 2}
+
+
+def test_round_robin_takes_each_partition_in_turn_whatever_the_key():
+    rule = RoundRobinPartitioner()
+    chosen = [rule.choose(key, None, three(), (None, None)).partition for key in (b"a", b"a", None, b"a", b"a", None)]
+    assert chosen == [0, 1, 2, 0, 1, 2]
+
+
+def test_a_function_of_key_all_and_available_is_a_partitioner():
+    def vip(key, all_partitions, available):
+        return all_partitions[-1] if key == b"vip" else all_partitions[0]
+
+    rule = partitioner(vip, seeded(), 16384)
+    assert [rule.choose(key, None, three(), (None, None)).partition for key in (b"vip", b"bob")] == [2, 0]
+    assert rule.choose(b"vip", None, three(), (None, None)).how == "chosen by vip"
+
+
+def test_a_partitioner_of_kafka_python_works_unchanged():
+    from kafka.partitioner import DefaultPartitioner as KafkaPythons
+
+    choice = partitioner(KafkaPythons(), seeded(), 16384).choose(b"21", b"", three(), ("21", ""))
+    assert choice.partition == to_positive(murmur2(b"21")) % 3
+
+
+@pytest.mark.parametrize("answer", [3, -1, None, "0", True, 1.0])
+def test_an_answer_that_is_no_partition_is_refused_in_plain_words(answer):
+    with pytest.raises(ValueError, match="the partitioner <lambda> returned .*; orders has partitions 0 to 2"):
+        CustomPartitioner(lambda *_: answer).choose(b"", b"", three(), (None, None))
+
+
+def test_a_partitioner_that_is_none_of_these_is_refused():
+    with pytest.raises(ValueError, match="round_robin"):
+        partitioner("random", seeded(), 16384)

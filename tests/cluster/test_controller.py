@@ -1,0 +1,69 @@
+"""The controller's decisions and the image that follows from them."""
+
+import pytest
+
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import NO_LEADER, Image
+from minikafka.wire.errors import Error, KafkaError
+
+ID = b"t" * 16
+
+
+def cluster(*broker_ids):
+    """An image with these brokers."""
+    image = Image()
+    for broker_id in broker_ids:
+        endpoints = {"PLAINTEXT": ("localhost", 9090 + broker_id)}
+        commit(image, controller.register_broker(broker_id, b"i" * 16, b"d" * 16, endpoints, commit.offset))
+    return image
+
+
+def commit(image, records):
+    for record in records:
+        image.apply(commit.offset, record)
+        commit.offset += 1
+
+
+commit.offset = 0
+
+
+def test_leaders_and_replicas_are_spread_over_the_brokers():
+    placement = controller.place(cluster(1, 2, 3), partitions=6, replication_factor=2, first=1)
+    assert placement == [[2, 3], [3, 1], [1, 2], [2, 3], [3, 1], [1, 2]]
+
+
+def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
+    with pytest.raises(KafkaError) as refused:
+        controller.place(cluster(1, 2), partitions=1, replication_factor=3, first=0)
+    assert refused.value.error is Error.INVALID_REPLICATION_FACTOR
+
+
+def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
+    image = cluster(1, 2, 3)
+    commit(image, controller.create_topic(image, "orders", ID, [[1, 2], [2, 3], [1]], {}))
+    commit(image, controller.elect_leaders(image, live={2, 3}))
+    partitions = image.topics["orders"].partitions
+    assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
+    assert [partition.leader_epoch for partition in partitions.values()] == [1, 1, 1]
+
+
+def test_a_removed_topic_takes_its_configs_with_it():
+    image = cluster(1)
+    commit(image, controller.create_topic(image, "orders", ID, [[1]], {"retention.ms": "5"}))
+    assert image.config(2, "orders") == {"retention.ms": "5"}
+    commit(image, controller.delete_topic(image.topic("orders")))
+    assert (image.topics, image.topic_names, image.configs) == ({}, {}, {})
+
+
+@pytest.mark.parametrize("assignments", [{1: [1]}, {0: []}, {0: [1, 1]}, {0: [7]}, {0: [1], 1: [1, 2]}], ids=str)
+def test_a_placement_chosen_by_a_client_is_checked(assignments):
+    with pytest.raises(KafkaError) as refused:
+        controller.check_placement(cluster(1, 2), assignments)
+    assert refused.value.error is Error.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_registration_change_must_name_the_brokers_epoch():
+    image = cluster(1)
+    stale = controller.register_broker(1, b"i" * 16, b"d" * 16, {}, image.brokers[1].broker_epoch - 1)[1]
+    with pytest.raises(AssertionError, match="current epoch"):
+        commit(image, [stale])

@@ -1,0 +1,34 @@
+import pytest
+
+from tests.clients.brokers import fresh_name, minikafka
+from tests.conformance.raw import Connection
+from tests.kafka import ApacheKafka, java_missing
+
+without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
+
+
+@pytest.fixture(scope="session", params=["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])])
+def bootstrap(request):
+    """Every test here holds for both; Apache Kafka shows that the test is right."""
+    if request.param == "minikafka":
+        with minikafka() as address:
+            yield address
+    else:
+        with ApacheKafka() as kafka:
+            yield kafka.bootstrap
+
+
+@pytest.fixture
+def broker(bootstrap):
+    with Connection(bootstrap) as connection:
+        yield connection
+
+
+@pytest.fixture
+def name():
+    return fresh_name()
+
+
+@pytest.fixture
+def topic(broker, name):
+    return broker.create_topic(name)

@@ -1,0 +1,16 @@
+"""The course's solutions, and verdicts of a kernel that has just started."""
+
+from minikafka.clients.partitioners import murmur2
+from minikafka.course import checks, lessons
+
+
+def solution(lesson, exercise, name):
+    """The solution's object of this name."""
+    names = {"murmur2": murmur2}
+    exec(lessons.solutions(lesson)[str(exercise)], names)
+    return names[name]
+
+
+def verdict(lesson, exercise, answer):
+    """The verdict without any history of attempts."""
+    return checks.examine(lessons.lesson(lesson)._exercise(exercise), answer, seed=f"{lesson}/{exercise}")

@@ -1,0 +1,222 @@
+"""What lessons 00 to 02 claim, as one check each, run on minikafka and on Apache Kafka over TCP.
+
+The ledger (`notebooks/claims.toml`) names these tests as its evidence.
+"""
+
+import itertools
+import time
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource
+from kafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
+
+from minikafka.clients.partitioners import murmur2
+from tests.kafka import ApacheKafka, java_tool
+
+NUMBERS = itertools.count()
+MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
+def bootstrap(request):
+    if request.param == "minikafka":
+        from minikafka.server.embedded import Served
+
+        with Served() as kafka:
+            yield kafka.bootstrap
+    else:
+        properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
+        with ApacheKafka(properties) as kafka:
+            yield kafka.bootstrap
+
+
+@pytest.fixture
+def topic(bootstrap):
+    """Makes a topic of so many partitions and returns its name."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    def make(partitions=1, **configs):
+        name = f"orders-{next(NUMBERS)}"
+        settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 1, "configs": settings}})
+        return name
+
+    make.admin = admin
+    yield make
+    admin.close()
+
+
+@pytest.fixture
+def write(bootstrap):
+    """Writes records one after another and returns what the broker acknowledged."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+
+    def send(topic, values, **where):
+        return [producer.send(topic, value=value, **where).get(timeout=30) for value in values]
+
+    yield send
+    producer.close()
+
+
+@pytest.fixture
+def reader(bootstrap):
+    """A reader of given partitions, from the start unless told otherwise."""
+    made = []
+
+    def assign(*partitions, reset="earliest"):
+        made.append(KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset=reset))
+        made[-1].assign(list(partitions))
+        return made[-1]
+
+    yield assign
+    for consumer in made:
+        consumer.close()
+
+
+def take(consumer, count):
+    """The next so many records; fewer when no more come."""
+    records, until = [], time.monotonic() + PATIENCE_SECONDS
+    while len(records) < count and time.monotonic() < until:
+        for some in consumer.poll(timeout_ms=500, max_records=count - len(records)).values():
+            records += some
+    return records
+
+
+def test_offsets_rise_by_one_from_zero_in_each_partition(topic, write):
+    name = topic(partitions=2)
+    for partition in (0, 1):
+        acknowledged = write(name, [b"a", b"b", b"c"], partition=partition)
+        assert [metadata.offset for metadata in acknowledged] == [0, 1, 2]
+
+
+def test_reading_removes_nothing_and_each_reader_has_its_own_position(topic, write, reader):
+    partition = TopicPartition(topic(), 0)
+    write(partition.topic, [b"0", b"1", b"2"], partition=0)
+    billing, audit = reader(partition), reader(partition)
+    assert [record.offset for record in take(billing, 3)] == [0, 1, 2]
+    assert [record.offset for record in take(audit, 2)] == [0, 1]
+    assert (billing.position(partition), audit.position(partition)) == (3, 2)
+    billing.seek(partition, 1)
+    assert [record.value for record in take(billing, 2)] == [b"1", b"2"]
+
+
+def test_a_record_may_be_any_bytes(topic, write, reader):
+    values = [b"\xff\x00\xfe", b"", None, bytes(range(256))]
+    partition = TopicPartition(topic(), 0)
+    write(partition.topic, values, key=b"\x00\xff", partition=0)
+    assert [record.value for record in take(reader(partition), 4)] == values
+
+
+def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(topic, write, reader):
+    partition = TopicPartition(topic(), 0)
+    write(partition.topic, [b"x"] * 5, partition=0)
+    topic.admin.delete_records({partition: 5})
+    strict = reader(partition, reset="none")
+    strict.seek(partition, 2)
+    with pytest.raises(OffsetOutOfRangeError):
+        take(strict, 1)
+    assert write(partition.topic, [b"next"], partition=0)[0].offset == 5
+    lenient = reader(partition)
+    lenient.seek(partition, 2)
+    assert [record.offset for record in take(lenient, 1)] == [5]
+
+
+def test_a_search_by_time_finds_the_first_offset_that_is_not_earlier(topic, write, reader):
+    partition = TopicPartition(topic(), 0)
+    now = int(time.time() * 1000)
+    for minute in (0, 10, 5, 20):
+        write(partition.topic, [b"order"], partition=0, timestamp_ms=now + minute * MINUTE)
+    consumer = reader(partition)
+    found = {
+        minute: consumer.offsets_for_times({partition: now + minute * MINUTE})[partition] for minute in (0, 5, 11, 21)
+    }
+    assert {minute: each and each.offset for minute, each in found.items()} == {0: 0, 5: 1, 11: 3, 21: None}
+
+
+def test_a_partition_keeps_the_order_and_a_key_keeps_its_partition(topic, write, reader):
+    name = topic(partitions=4)
+    acknowledged = [write(name, [b"%d" % number], key=b"alice")[0] for number in range(10)]
+    assert {metadata.partition for metadata in acknowledged} == {(murmur2(b"alice") & 0x7FFFFFFF) % 4}
+    read = take(reader(TopicPartition(name, acknowledged[0].partition)), 10)
+    assert [record.value for record in read] == [b"%d" % number for number in range(10)]
+
+
+def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, write, reader, bootstrap):
+    name = topic(partitions=2)
+    before = write(name, [b"created"], key=b"alice")[0]
+    topic.admin.create_partitions({name: 3})
+    with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
+    after = with_new_metadata.send(name, key=b"alice", value=b"paid").get(timeout=30)
+    with_new_metadata.close()
+    assert (before.partition, after.partition) == (1, 0)
+    consumer = reader(*(TopicPartition(name, number) for number in range(3)))
+    ends = {partition.partition: end for partition, end in consumer.end_offsets(list(consumer.assignment())).items()}
+    assert ends == {0: 1, 1: 1, 2: 0}
+
+
+def test_partitions_are_never_taken_away(topic):
+    name = topic(partitions=3)
+    with pytest.raises(InvalidPartitionsError):
+        topic.admin.create_partitions({name: 2})
+
+
+def test_one_broker_leads_many_partitions(topic):
+    name = topic(partitions=3)
+    partitions = topic.admin.describe_topics([name])[0]["partitions"]
+    assert [each["leader_id"] for each in partitions] == [partitions[0]["leader_id"]] * 3
+
+
+def test_librdkafka_hashes_keys_otherwise_than_java_does(topic, bootstrap):
+    from zlib import crc32
+
+    from confluent_kafka import Producer
+
+    name, went = topic(partitions=3), {}
+    for partitioner in ("consistent_random", "murmur2_random"):
+        settings = {"bootstrap.servers": bootstrap} | (
+            {} if partitioner == "consistent_random" else {"partitioner": partitioner}
+        )
+        producer = Producer(settings)
+        producer.produce(
+            name,
+            b"paid",
+            b"alice",
+            on_delivery=lambda error, message, by=partitioner: went.update({by: message.partition()}),
+        )
+        producer.flush(30)
+    assert went == {"consistent_random": crc32(b"alice") % 3, "murmur2_random": (murmur2(b"alice") & 0x7FFFFFFF) % 3}
+    assert went["consistent_random"] != went["murmur2_random"]
+
+
+@pytest.mark.java
+def test_the_java_client_without_a_key_stays_with_one_partition(topic, bootstrap, reader):
+    name = topic(partitions=3)
+    lines = "".join(f"order {number}\n" for number in range(100))
+    arguments = ("--bootstrap-server", bootstrap, "--topic", name)
+    done = java_tool("org.apache.kafka.tools.ConsoleProducer", *arguments, input=lines)
+    assert done.returncode == 0, done.stderr
+    consumer = reader(*(TopicPartition(name, number) for number in range(3)))
+    assert sorted(consumer.end_offsets(list(consumer.assignment())).values()) == [0, 0, 100]
+
+
+@pytest.mark.parametrize(
+    "bootstrap", [pytest.param("Apache Kafka", marks=pytest.mark.java)], indirect=True, scope="module"
+)
+def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_too_old(topic, write, reader):
+    """minikafka's half is lesson 01 itself: there the days pass on a virtual clock."""
+    start = int(time.time() * 1000) - 20 * DAY
+    partition = TopicPartition(topic(retention_ms=-1), 0)  # segment.ms is seven days unless told otherwise
+    for day in range(21):
+        write(partition.topic, [b"%d" % day], partition=0, timestamp_ms=start + day * DAY)
+    consumer = reader(partition)
+    for retention_ms, log_start_offset in ((7 * DAY, 8), (1, 21)):
+        retention = ConfigResource("TOPIC", partition.topic, {"retention.ms": str(retention_ms)})
+        topic.admin.alter_configs([retention])
+        until = time.monotonic() + PATIENCE_SECONDS
+        while consumer.beginning_offsets([partition])[partition] < log_start_offset and time.monotonic() < until:
+            pass
+        assert consumer.beginning_offsets([partition])[partition] == log_start_offset
+    assert write(partition.topic, [b"again"], partition=0)[0].offset == 21

@@ -1,0 +1,102 @@
+"""Predictions, attempts, hints, exit tickets: what a lesson remembers while its kernel runs."""
+
+import pytest
+
+from minikafka.course import lessons
+from minikafka.course.lessons import predict
+
+
+@pytest.fixture
+def lesson():
+    """Lesson 02 in a kernel that has just started."""
+    return lessons.lesson.__wrapped__("02")
+
+
+def wrong(key, all_partitions, available):
+    return 7
+
+
+def stub(key, all_partitions, available):
+    """The partition."""
+    ...
+
+
+def test_a_prediction_shows_its_options_and_marks_mine():
+    assert str(predict("How many?", ["one", "two"])).splitlines()[:3] == [
+        "Predict. How many?",
+        "    1  one",
+        "    2  two",
+    ]
+    assert "  > 2  two" in str(predict("How many?", ["one", "two"], mine=2))
+
+
+def test_a_prediction_that_is_no_option_is_refused_in_plain_words():
+    with pytest.raises(ValueError, match="mine is 3, and the options have the numbers 1 to 2"):
+        predict("How many?", ["one", "two"], mine=3)
+
+
+def test_a_hint_is_offered_after_two_failures_and_the_solution_after_three_hints(lesson):
+    assert "hint" not in str(lesson.check(1, wrong))
+    assert 'lesson("02").hint(1) is there when you want it.' in str(lesson.check(1, wrong))
+    assert str(lesson.hint(1)).startswith("Hint 1 of 3.")
+    assert str(lesson.hint(1)).startswith("Hint 2 of 3.")
+    third = str(lesson.hint(1))
+    assert third.startswith("Hint 1 of 3.") and "Hint 3 of 3." in third and 'lesson("02").solution(1)' in third
+    assert 'lesson("02").solution(1) shows one way.' in str(lesson.check(1, wrong))
+    assert str(lesson.solution(1)).startswith("def my_partition(")
+
+
+def test_a_stub_is_no_attempt(lesson):
+    for _ in range(3):
+        assert "hint" not in str(lesson.check(1, stub))
+
+
+def test_attempts_of_one_exercise_say_nothing_about_another(lesson):
+    lesson.check(1, wrong), lesson.check(1, wrong)
+    assert "hint" not in str(lesson.check(3, wrong))
+
+
+def test_kafkas_own_runs_until_the_check_has_held(lesson, capsys):
+    def mine(key, all_partitions, available):
+        return lessons_own(key, all_partitions, available)
+
+    lessons_own = _solved(lesson)
+    assert lesson.use(1, mine, "Kafka's") == "Kafka's"
+    assert "Kafka's own runs here" in capsys.readouterr().out
+    assert lesson.check(1, mine).right
+    assert lesson.use(1, mine, "Kafka's") is mine
+    assert "Your my_partition runs here." in capsys.readouterr().out
+
+
+def _solved(lesson):
+    from minikafka.clients.partitioners import murmur2
+
+    names = {"murmur2": murmur2}
+    exec(str(lesson.solution(1)), names)
+    return names["my_partition"]
+
+
+def test_an_exit_ticket_says_why_for_each_answer(lesson):
+    right = [question.right for question in lesson._module.EXIT_TICKET]
+    assert lesson.exit_ticket(None, None, None).headline.startswith("Not answered yet: 3 questions")
+    assert lesson.exit_ticket(*right).right
+    almost = lesson.exit_ticket(right[0], 9, None)
+    assert almost.headline == "1 of 3 right."
+    assert [line.split(":")[0] for line in almost.lines] == ["right", "not 9", "not answered"]
+
+
+def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
+    with pytest.raises(ValueError, match='there are checks for "01"'):
+        lessons.lesson("99")
+    with pytest.raises(ValueError, match="lesson 02 has the exercises 1, 2, 3, not 4"):
+        lesson.check(4, wrong)
+
+
+@pytest.mark.parametrize("path", sorted((lessons.NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)
+def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
+    number = path.stem[-2:]
+    found = lessons.lesson(number)
+    for exercise, make in found._exercises().items():
+        assert len(make().hints) == 3
+        assert make().name in lessons.solutions(number)[str(exercise)]
+        assert not any("return " in hint for hint in make().hints if "returns" not in hint)

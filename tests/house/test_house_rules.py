@@ -1,0 +1,157 @@
+"""The rules of the house, as far as a machine can see them: who may import what, and how long things may get."""
+
+import ast
+import itertools
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "minikafka"
+CORE = ("trace.py", "faults.py", "wire", "storage", "cluster", "coordinators", "broker", "clients", "theatre")
+FOLDERS = [ROOT / name for name in ("minikafka", "tests", "datasets", "notebooks")]
+PYTHON_FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0]
+
+
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports, wherever in it; those for the type checker alone don't count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = ["minikafka", *path.relative_to(PACKAGE).parts[: -node.level]] if node.level else []
+            found.add(".".join([*package, *filter(None, [node.module])]))
+    return found
+
+
+def importers(*modules: str) -> set[str]:
+    """The rooms of minikafka in which one of the modules is imported."""
+    files = [path for path in PYTHON_FILES if path.is_relative_to(PACKAGE)]
+    return {room(path) for path in files if {name.split(".")[0] for name in imports(path)} & set(modules)}
+
+
+def test_the_rooms_import_one_way_only():
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_only_the_server_speaks_to_the_network():
+    # the doctor asks whether a port is free
+    assert importers("asyncio", "socket", "socketserver", "ssl", "selectors") <= {"server", "course"}
+    assert "asyncio" not in {name for path in (PACKAGE / "course").rglob("*.py") for name in imports(path)}
+
+
+def core() -> list[Path]:
+    return [path for path in PYTHON_FILES if path.is_relative_to(PACKAGE) and room(path) in CORE]
+
+
+@pytest.mark.parametrize("module", ["time", "datetime", "secrets", "threading", "multiprocessing", "subprocess"])
+def test_the_core_reads_no_clock_and_starts_nothing(module):
+    assert [path for path in core() if module in {name.split(".")[0] for name in imports(path)}] == []
+
+
+def test_the_core_makes_no_random_source():
+    """It is handed a Random: the class may be named in an annotation, and nothing else of the module is used."""
+    for path in core():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "random":
+                assert [alias.name for alias in node.names] == ["Random"], path
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                assert called not in ("Random", "SystemRandom", "seed", "urandom", "uuid4"), f"{path}:{node.lineno}"
+
+
+def test_the_theatre_knows_only_the_trace():
+    files = [path for path in core() if room(path) == "theatre"]
+    ours = {name for path in files for name in imports(path) if name.startswith("minikafka")}
+    assert {name for name in ours if not name.startswith("minikafka.theatre")} <= {"minikafka.trace"}
+
+
+def test_the_core_runs_on_the_standard_library():
+    allowed = sys.stdlib_module_names | {"minikafka", "crc32c", "cramjam"}
+    for path in core():
+        assert {name.split(".")[0] for name in imports(path)} - allowed == set(), path
+
+
+def test_serving_loads_neither_the_simulation_nor_the_theatre_nor_the_course():
+    code = "import minikafka.server.serve, minikafka.__main__, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("minikafka.")}
+    assert {name for name in loaded if name.split(".")[1] in ("simulation", "theatre", "course")} == set()
+
+
+def test_importing_minikafka_loads_no_part_of_it():
+    code = "import minikafka, sys; print(*(name for name in sys.modules if name.startswith('minikafka.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_fits_the_head_and_a_function_the_screen(path):
+    text = path.read_text(encoding="utf-8")
+    lines = len(text.splitlines())
+    assert lines < 400 or path.name == "messages.py"
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    long = [
+        f"{node.name}: {node.end_lineno - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, functions) and node.end_lineno - node.lineno >= 60
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_is_small_and_stores_its_outputs_as_text(path):
+    assert path.stat().st_size < 400_000
+    book = json.loads(path.read_text(encoding="utf-8"))
+    code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    assert len(code) <= 20
+    stored = [cell["id"] for cell in code if cell["outputs"]]
+    assert stored, "no stored outputs (make notebooks): nothing to compare"
+    kinds = {kind for cell in code for output in cell["outputs"] for kind in output.get("data", {})}
+    assert kinds <= {"text/plain"}
+    assert "widgets" not in book["metadata"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebooks_headings_never_skip_a_level_and_its_pictures_have_alt_text(path):
+    book = json.loads(path.read_text(encoding="utf-8"))
+    prose = "\n".join("".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "markdown")
+    prose = re.sub(r"^(```|~~~).*?^\1", "", prose, flags=re.MULTILINE | re.DOTALL)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", prose, re.MULTILINE)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert not re.search(r"!\[\s*\]\(", prose), "a picture without alt text"
+
+
+def test_no_file_names_a_machines_own_paths():
+    git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    forbidden = re.compile("|".join(["/" + "home/", "/" + "root/", "/" + "Users/", "/" + "work/", "C:" + r"\\Users"]))
+    for name in files:
+        path = ROOT / name
+        if path.is_file() and path.suffix not in (".png", ".log", ".bin"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            assert not forbidden.search(text), f"{name}: {forbidden.search(text)[0]}"
+
+
+def test_no_test_sleeps():
+    """Virtual time may pass; a real sleep is a guess. `asyncio.sleep(0)` only lets others run."""
+    real = re.compile(r"\b(?:time|asyncio)\.sleep\((?!0\))")
+    files = [path for path in PYTHON_FILES if path.is_relative_to(ROOT / "tests")]
+    assert [path for path in files if real.search(path.read_text(encoding="utf-8"))] == []

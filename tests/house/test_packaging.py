@@ -1,0 +1,79 @@
+"""Both ways to install the course give the same packages, and a wheel holds all that a picture needs."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
+
+
+def pip_packages() -> dict[str, SpecifierSet]:
+    extras = PROJECT["optional-dependencies"]
+    lines = [*PROJECT["dependencies"], *extras["lab"], *extras["spark"]]
+    return {requirement.name: requirement.specifier for requirement in map(Requirement, lines)}
+
+
+def conda_packages() -> dict[str, SpecifierSet]:
+    """conda's `name >=1,<2` read as pip reads it; `name 17.*` is its `name==17.*`."""
+    entries = (entry.partition(" ") for entry in CONDA["dependencies"])
+    return {name: SpecifierSet(re.sub(r"^(?=\d)", "==", version)) for name, _, version in entries}
+
+
+def test_environment_yml_and_pyproject_name_the_same_packages_in_the_same_versions():
+    conda = conda_packages()
+    assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
+    assert conda.pop("openjdk") == SpecifierSet("==17.*")
+    assert conda.pop("pip") == SpecifierSet("")
+    assert conda == pip_packages()
+
+
+def test_environment_yml_comes_from_conda_forge_alone():
+    assert CONDA["name"] == "minikafka"
+    assert CONDA["channels"] == ["conda-forge", "nodefaults"]
+
+
+def test_the_core_needs_three_packages():
+    assert {Requirement(line).name for line in PROJECT["dependencies"]} == {"crc32c", "cramjam", "greenlet"}
+
+
+def test_the_oracle_is_one_version_of_apache_kafka_everywhere():
+    import tasks
+    from tests import kafka
+
+    pom = (ROOT / "tests/pom.xml").read_text()
+    assert f"<kafka.version>{kafka.VERSION}</kafka.version>" in pom
+    assert tasks.KAFKA_VERSION == kafka.VERSION
+
+
+def test_pyspark_and_its_connector_are_of_one_line():
+    from minikafka.course import spark
+
+    line = re.search(r":(\d+\.\d+)\.\d+$", spark.PACKAGES)[1]
+    pyspark = pip_packages()["pyspark"]
+    assert f"{line}.0" in pyspark
+    major, minor = line.split(".")
+    assert f"{major}.{int(minor) + 1}.0" not in pyspark
+
+
+@pytest.mark.parametrize("suffix", [".js", ".css", ".html", ".svg"])
+def test_the_package_ships_the_files_that_are_not_python(suffix):
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    used = {path.suffix for path in (ROOT / "minikafka").rglob("*") if path.is_file()}
+    assert suffix not in used or f"*{suffix}" in shipped
+
+
+def test_the_top_level_holds_nothing_but_the_rooms():
+    rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer"}
+    files = {"environment.yml", "pyproject.toml", "Makefile", "tasks.py", ".gitignore"}
+    texts = {"README.md", "CONTRIBUTING.md", "LICENSE"}
+    git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {name.split("/")[0] for name in listed} <= rooms | files | texts

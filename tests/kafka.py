@@ -1,0 +1,178 @@
+"""Apache Kafka, the oracle of the tests: its jars, its tools and a broker of one node, without Docker.
+
+`make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.3.1; MINIKAFKA_KAFKA_JARS names another folder.
+"""
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+VERSION = "4.3.1"
+ROOT = Path(__file__).resolve().parent.parent
+SMALL_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+def kafka_jars() -> Path:
+    """The folder with Apache Kafka's jars; FileNotFoundError says how to get them."""
+    folder = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}")
+    if not (folder / f"kafka-clients-{VERSION}.jar").exists():
+        raise FileNotFoundError(f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them, by Maven")
+    return folder
+
+
+def java_missing() -> str | None:
+    """Why tests that need Apache Kafka can't run here, or None."""
+    if shutil.which("java") is None:
+        return "no java on the PATH"
+    try:
+        kafka_jars()
+    except FileNotFoundError as error:
+        return str(error)
+    return None
+
+
+def java_command(main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM) -> list[str]:
+    """The command line of one of Kafka's classes. Log lines go to standard error, warnings and worse only."""
+    level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+    return ["java", *jvm, level, "-cp", str(kafka_jars() / "*"), main_class, *args]
+
+
+def java_tool(
+    main_class: str, *args: str, input: str | bytes | None = None, timeout: float = 60, jvm: Sequence[str] = SMALL_JVM
+) -> subprocess.CompletedProcess:
+    """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the caller looks at the exit code."""
+    command = java_command(main_class, *args, jvm=jvm)
+    as_text = not isinstance(input, bytes)
+    source = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
+    return subprocess.run(command, capture_output=True, text=as_text, timeout=timeout, check=False, **source)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nobody listened on a moment ago."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class ApacheKafka:
+    """One combined broker and controller: `with ApacheKafka() as kafka: client(kafka.bootstrap)`.
+
+    properties: server properties over the ones here. data: keep the log there (a second start on it reads it);
+    otherwise a temporary folder that goes away. `.log()` is what the broker wrote on standard error.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        data: Path | None = None,
+        jvm: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
+        start_timeout_s: float = 90,
+    ) -> None:
+        self.port, self.controller_port = free_ports(2)
+        self.bootstrap = f"127.0.0.1:{self.port}"
+        self.jvm, self.start_timeout_s = jvm, start_timeout_s
+        self.folder = Path(tempfile.mkdtemp(prefix="apache-kafka-"))
+        self.data = data or self.folder / "data"
+        self.errors = self.folder / "stderr"
+        self.properties = self._defaults() | dict(properties or {})
+        self.process: subprocess.Popen | None = None
+
+    def _defaults(self) -> dict[str, str]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{self.controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "offsets.topic.num.partitions": "5",
+            "transaction.state.log.num.partitions": "5",
+            "share.coordinator.state.topic.num.partitions": "5",
+            "group.initial.rebalance.delay.ms": "0",
+        }
+
+    def start(self) -> Self:
+        """Formats the data folder if it is new, starts the broker and waits until it answers."""
+        config = self.folder / "server.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
+        if not (self.data / "meta.properties").exists():
+            cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
+            done = java_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
+            if done.returncode:
+                raise RuntimeError(f"StorageTool format failed: {done.stdout}{done.stderr}")
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                java_command("kafka.Kafka", str(config), jvm=self.jvm),
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+            )
+        self._wait_until_it_answers()
+        return self
+
+    def _wait_until_it_answers(self) -> None:
+        assert self.process is not None
+        deadline = time.monotonic() + self.start_timeout_s
+        while not answers("127.0.0.1", self.port):
+            try:
+                self.process.wait(timeout=0.05)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < deadline:
+                    continue
+            log = self.log()
+            self.stop()
+            raise RuntimeError(f"Apache Kafka did not start: {log or 'it said nothing'}")
+
+    def log(self) -> str:
+        """What the broker has written so far: warnings, errors, stack traces."""
+        return self.errors.read_text(errors="replace") if self.errors.exists() else ""
+
+    def stop(self) -> None:
+        """A clean stop (SIGTERM), by force after 30 seconds. Its folder goes; a caller's data folder stays."""
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+
+def answers(host: str, port: int) -> bool:
+    """Does a broker answer ApiVersions v0 there? Raises nothing: a refused or a broken connection is a no."""
+    request = struct.pack(">ihhih5s", 15, 18, 0, 1, 5, b"probe")
+    try:
+        with socket.create_connection((host, port), timeout=10) as connection:
+            connection.sendall(request)
+            reply = connection.recv(10)
+    except OSError:
+        return False
+    return len(reply) == 10 and struct.unpack(">iih", reply)[1:] == (1, 0)

@@ -1,0 +1,61 @@
+"""Runs a lesson as JupyterLab would: in a kernel of its own, in its own folder, pictures as text."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+# A lesson runs in under 60 s, one with Spark in under 90: a single cell that needs longer hangs.
+CELL_TIMEOUT_S = 120
+
+
+def lessons() -> list[Path]:
+    """All lessons, in the order of the course."""
+    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+
+
+def number(path: Path) -> str:
+    return path.name[:2]
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def uses_spark(path: Path) -> bool:
+    """Is it one of Spark's lessons? Their outputs vary, so their cells assert what must hold."""
+    return any("course.spark" in cell.source for cell in read(path).cells if cell.cell_type == "code")
+
+
+def code_cells(book: NotebookNode) -> list[tuple[int, NotebookNode]]:
+    """(index, cell) of the cells that a run executes."""
+    return [(at, cell) for at, cell in enumerate(book.cells) if cell.cell_type == "code" and cell.source.strip()]
+
+
+@contextmanager
+def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
+    """A client with a running kernel; cells are run by `client.execute_cell(cell, index)`, which raises on an error."""
+    os.environ["MINIKAFKA_PICTURES"] = "text"
+    options = {"kernel_name": "python3", "timeout": CELL_TIMEOUT_S, "coalesce_streams": True}
+    client = NotebookClient(book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options)
+    with client.setup_kernel():
+        yield client
+
+
+def shown(cell: NotebookNode) -> list[tuple[str, str]]:
+    """What a reader sees under a cell: (kind, text) of each output."""
+    seen = []
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            seen.append((output.name, output.text))
+        elif output.output_type == "error":
+            seen.append(("error", f"{output.ename}: {output.evalue}"))
+        else:
+            seen += [(kind, str(text)) for kind, text in sorted(output.data.items())]
+    return seen

@@ -1,0 +1,87 @@
+"""Every lesson runs, shows what is stored, shows it twice, and its solved edition gets every verdict.
+
+Simulated lessons are compared strictly with their stored outputs. Spark's vary, so there the cells assert what holds.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from minikafka.course import editions
+from tests.notebooks.running import ROOT, code_cells, kernel_for, lessons, number, read, shown, uses_spark
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def each(paths):
+    marks = {path: [pytest.mark.spark] if uses_spark(path) else [] for path in paths}
+    return [pytest.param(path, marks=marks[path], id=path.stem) for path in paths]
+
+
+LESSONS = each(lessons())
+
+
+def test_there_are_lessons():
+    assert LESSONS
+
+
+@pytest.mark.parametrize("path", LESSONS)
+def test_a_lesson_shows_its_stored_outputs(path):
+    mode = "--nbval-lax" if uses_spark(path) else "--nbval"
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--nbval-cell-timeout=120", "--tb=short"]
+    command = [sys.executable, "-m", "pytest", mode, *options, str(path)]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.parametrize("path", LESSONS)
+def test_a_cell_run_twice_shows_the_same_twice(path):
+    """As learners do: run a cell, and run it once more."""
+    book = read(path)
+    compare = not uses_spark(path)
+    with kernel_for(book) as client:
+        for at, cell in code_cells(book):
+            client.execute_cell(cell, at)
+            first = shown(cell)
+            client.execute_cell(cell, at)
+            if compare and "nbval-ignore-output" not in cell.metadata.get("tags", []):
+                assert shown(cell) == first, f"cell {cell.id} shows something else the second time"
+
+
+RECORD_VERDICTS = """
+from minikafka.course import lessons as _lessons
+_verdicts = []
+def _recorded(method):
+    def record(self, *args):
+        verdict = method(self, *args)
+        _verdicts.append((self.number, method.__name__, str(args[0])[:40], verdict.right, str(verdict)))
+        return verdict
+    return record
+_lessons.Lesson.check = _recorded(_lessons.Lesson.check)
+_lessons.Lesson.exit_ticket = _recorded(_lessons.Lesson.exit_ticket)
+"""
+TELL_VERDICTS = "import json; print(json.dumps(_verdicts))"
+
+
+@pytest.mark.parametrize("path", LESSONS)
+def test_the_solved_edition_gets_every_verdict(path):
+    from json import loads
+
+    from nbformat.v4 import new_code_cell
+
+    book = editions.solved(read(path), number(path))
+    cells = code_cells(book)
+    book.cells += [new_code_cell(RECORD_VERDICTS), new_code_cell(TELL_VERDICTS)]
+    before, after = len(book.cells) - 2, len(book.cells) - 1
+    with kernel_for(book) as client:
+        client.execute_cell(book.cells[before], before)
+        for at, cell in cells:
+            client.execute_cell(cell, at)
+        client.execute_cell(book.cells[after], after)
+    verdicts = loads(book.cells[after].outputs[0].text)
+    asked = [cell for _, cell in cells if ".check(" in cell.source or ".exit_ticket(" in cell.source]
+    assert len(verdicts) == len(asked)
+    wrong = [f"{method}({first}): {said}" for _, method, first, right, said in verdicts if not right]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,40 @@
+"""Events: plain, frozen, JSON-able, and built only when somebody listens."""
+
+import dataclasses
+import json
+
+import pytest
+
+from minikafka.trace import SENTENCES, Event, Trace
+
+
+def test_a_trace_without_a_listener_is_false():
+    assert not Trace("broker 1")
+    assert Trace("broker 1", [print])
+
+
+def test_events_are_numbered_on_their_node_and_carry_their_cause():
+    heard = []
+    trace = Trace("broker 1", [heard.append])
+    trace.now = 12_400
+    first = trace.emit("HighWatermarkAdvanced", topic="orders", partition=1, high_watermark=17)
+    trace.emit("NodeCrashed", cause=first)
+    trace.cause = ("connection", 3)
+    trace.emit("NodeRestarted")
+    assert [event.id for event in heard] == [("broker 1", 1), ("broker 1", 2), ("broker 1", 3)]
+    assert [event.cause for event in heard] == [None, ("broker 1", 1), ("connection", 3)]
+    assert str(heard[0]) == "12.400 s  broker 1: high watermark of orders-1 advanced to 17"
+
+
+def test_an_event_survives_json():
+    heard = []
+    Trace("producer 1", [heard.append]).emit("PartitionsPaused", cause=("broker 1", 7), partitions=["orders-0"])
+    assert Event.from_json(json.loads(json.dumps(heard[0].to_json()))) == heard[0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        heard[0].at = 3
+
+
+def test_an_event_kind_without_a_sentence_is_a_bug():
+    with pytest.raises(AssertionError, match="Surprise"):
+        Trace("broker 1", [print]).emit("Surprise")
+    assert all(kind[0].isupper() for kind in SENTENCES)
