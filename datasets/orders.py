@@ -2,11 +2,12 @@
 
     python -m datasets.orders --seed 7 --count 1000 --out orders.jsonl
 
-Each order makes up to three events: the order, its payment, its shipment, each in a stream of its own. An event happens at its
-`event_time_ms` and reaches Kafka at its ingest time, never earlier. Events are in the order of their ingest, as a producer would send them.
+Each order makes up to three events: the order, its payment, its shipment, each in a stream of its own. An event happens
+at its `event_time_ms` and reaches Kafka at its ingest time, never earlier. Events stand in the order of their ingest,
+as a producer would send them.
 
-The same seed and count give the same bytes on every machine and Python version: integers only, and of `random` only `Random.random()`,
-whose sequence Python promises to keep.
+The same seed and count give the same bytes on every machine and Python version: integers only, and of `random` only
+`Random.random()`, whose sequence Python promises to keep.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import random
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +33,8 @@ CUSTOMERS = (
     "umar", "vera", "wanda", "xenia", "yusuf", "zofia", "amara", "bela", "carmen", "dario",
     "elif", "farid", "gerda", "hugo", "ilse", "jana", "kenji", "leila", "marek", "nadia",
 )  # fmt: skip
-BOOKS = (("atlas", 4900), ("cookbook", 2450), ("diary", 990), ("novel", 1290), ("poems", 1590), ("thriller", 1190))  # title, cents
+# title, cents
+BOOKS = (("atlas", 4900), ("cookbook", 2450), ("diary", 990), ("novel", 1290), ("poems", 1590), ("thriller", 1190))
 METHODS = ("card", "card", "card", "invoice", "voucher")
 CARRIERS = ("bicycle", "post")
 
@@ -79,7 +80,8 @@ def stream(name: str, count: int = 1000, seed: int = 7) -> list[Event]:
 
 def to_jsonl(made: Iterable[Event]) -> bytes:
     """One JSON object a line. A value that is not UTF-8 stands in base64, as `value_base64`."""
-    return b"".join(json.dumps(_plain(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for event in made)
+    lines = (json.dumps(_plain(event), ensure_ascii=False, separators=(",", ":")) for event in made)
+    return b"".join(line.encode() + b"\n" for line in lines)
 
 
 def _story(source: random.Random, number: int, happened: int, schema: int) -> Iterator[Event]:
@@ -93,9 +95,9 @@ def _story(source: random.Random, number: int, happened: int, schema: int) -> It
     cents = price * copies
 
     def event(name: str, at: int, **fields: object) -> Event:
-        value = {"event_id": f"{name[0]}-{number + 1:05}", "order_id": order_id, "customer_id": customer, **fields, "event_time_ms": at}
-        text = json.dumps(value, separators=(", ", ": "))
-        return Event(name, customer.encode(), text.encode(), headers, at + _delay(source))
+        who = {"event_id": f"{name[0]}-{number + 1:05}", "order_id": order_id, "customer_id": customer}
+        value = json.dumps({**who, **fields, "event_time_ms": at}).encode()
+        return Event(name, customer.encode(), value, headers, at + _delay(source))
 
     # Schema 2 has currencies: the amount is a struct, no longer a number.
     amount = {"amount_cents": cents} if schema == 1 else {"amount": {"cents": cents, "currency": "EUR"}}
@@ -106,11 +108,12 @@ def _story(source: random.Random, number: int, happened: int, schema: int) -> It
     yield event("payments", paid, method=METHODS[_below(source, len(METHODS))], **amount)
     if _below(source, 100) >= 95:
         return
-    yield event("shipments", paid + 600_000 + _below(source, 7_200_000), carrier=CARRIERS[_below(source, len(CARRIERS))])
+    shipped = paid + 600_000 + _below(source, 7_200_000)
+    yield event("shipments", shipped, carrier=CARRIERS[_below(source, len(CARRIERS))])
 
 
 def _delay(source: random.Random) -> int:
-    """ms from the event to Kafka: mostly some tens, at times seconds (out of order), rarely up to two hours (a till without network)."""
+    """ms from the event to Kafka: mostly some tens, at times a minute, rarely two hours (a till without network)."""
     kind = _below(source, 100)
     if kind < 2:
         return 600_000 + _below(source, 6_600_000)

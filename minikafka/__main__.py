@@ -6,42 +6,46 @@ import argparse
 import sys
 
 SERVER_PROPERTIES = """\
-server properties that differ from Apache Kafka's:
-  offsets.topic.replication.factor, transaction.state.log.replication.factor   min(3, brokers) instead of 3
-  num.partitions                                                                as in Kafka: 1
+Server properties are Apache Kafka's defaults, with two differences so far:
+  log.cleanup.policy    only delete, no compaction
+  compression.type      only producer: batches stay as the producer compressed them
 """
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    commands = argparse.ArgumentParser(prog="minikafka", description="A small real Kafka, and a course that runs on it.")
+    commands = argparse.ArgumentParser(
+        prog="minikafka", description="A small real Kafka, and a course that runs on it."
+    )
     chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | doctor | lesson")
-    add_serve(chosen.add_parser(
+    serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
-        description="Run a broker that any Kafka client can use. Prints `ready HOST:PORT` when it accepts clients; Ctrl-C stops it.",
+        description="Run a broker that any Kafka client can use. It prints `ready HOST:PORT`; Ctrl-C stops it.",
         epilog=SERVER_PROPERTIES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    ))
+    )
+    add_serve_options(serve)
     chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
-    lesson = chosen.add_parser("lesson", help="write a fresh copy of a lesson", description="Write a copy of a lesson to my/.")
+    lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy of a lesson to my/.")
     lesson.add_argument("number", help="the lesson's number, for example 05")
     edition = lesson.add_mutually_exclusive_group()
     edition.add_argument("--fresh", action="store_true", help="start over; your old copy is kept under another name")
     edition.add_argument("--solved", action="store_true", help="with the exercises solved")
-    edition.add_argument("--blank", action="store_true", help="for live coding: code cells are empty")
+    edition.add_argument("--blank", action="store_true", help="for live coding")
     return commands
 
 
-def add_serve(serve: argparse.ArgumentParser) -> None:
-    serve.add_argument("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1)")
-    serve.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine only)")
-    serve.add_argument("--port", type=port, default=9092, help="the port to listen on (default 9092; 0 picks a free one)")
-    serve.add_argument("--advertised-host", metavar="HOST", help="the name that clients connect to (default: --host)")
-    serve.add_argument("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
-    serve.add_argument("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")
-    serve.add_argument("--verbose", action="store_true", help="say who connects and what they speak")
-    serve.add_argument("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
+def add_serve_options(serve: argparse.ArgumentParser) -> None:
+    add = serve.add_argument
+    add("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1)")
+    add("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1: only this machine)")
+    add("--port", type=port, default=9092, help="the port to listen on (default 9092; 0 picks a free one)")
+    add("--advertised-host", metavar="HOST", help="the name that clients connect to (default: --host)")
+    add("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
+    add("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")
+    add("--verbose", action="store_true", help="say who connects and what they speak")
+    add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
 
 
 def port(text: str) -> int:

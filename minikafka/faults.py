@@ -74,7 +74,15 @@ class Delay:
     for_ms: int | None = None
 
 
-Fault = Crash | Freeze | Cut | Lose | Delay
+@dataclass(frozen=True)
+class Skew:
+    """A node's wall clock is off by so many ms; negative: behind. Deadlines don't follow the wall clock."""
+
+    node: Place
+    by_ms: int
+
+
+Fault = Crash | Freeze | Cut | Lose | Delay | Skew
 
 
 class Plan:
@@ -84,18 +92,22 @@ class Plan:
         self.faults = list(faults)
         for fault in self.faults:
             if not isinstance(fault, Fault):
-                raise TypeError(f"{fault!r} is no fault: give Crash, Freeze, Cut, Lose or Delay from minikafka.faults")
+                raise TypeError(
+                    f"{fault!r} is no fault: give Crash, Freeze, Cut, Lose, Delay or Skew from minikafka.faults"
+                )
         self._seen = [0] * len(self.faults)
         self.needs_chance = any(isinstance(fault, Lose) and fault.chance_percent is not None for fault in self.faults)
 
     def timed(self) -> list[tuple[int, Fault]]:
         """What begins at a time, in order."""
-        found = [
-            (fault.at_ms, fault)
-            for fault in self.faults
-            if not isinstance(fault, (Lose, Delay)) and fault.at_ms is not None
-        ]
+        found: list[tuple[int, Fault]] = []
+        for fault in self.faults:
+            if isinstance(fault, (Crash, Freeze, Cut)) and fault.at_ms is not None:
+                found.append((fault.at_ms, fault))
         return sorted(found, key=lambda each: each[0])
+
+    def skew_ms(self, node: str) -> int:
+        return sum(fault.by_ms for fault in self.faults if isinstance(fault, Skew) and node_name(fault.node) == node)
 
     def crash_at_call(self, program: str) -> int | None:
         for fault in self.faults:

@@ -5,7 +5,8 @@
     kafka = connect()
     kafka.producer().send("orders", key="alice", value={"status": "paid"})
 
-Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a child process, which goes when the kernel goes.
+Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a child process, which goes when the
+kernel goes.
 MINIKAFKA_BOOTSTRAP=host:port,host:port names any other cluster: Apache Kafka, or one for a whole class.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from minikafka.clients.serializers import serialize
@@ -23,7 +24,7 @@ VARIABLE = "MINIKAFKA_BOOTSTRAP"
 
 _OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
 _NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
-_NOBODY = """nobody answers at {bootstrap}, which {variable} names.
+_NOBODY = """minikafka: nobody answers at {bootstrap}, which {variable} names.
   Start that cluster, or unset {variable}: the notebook then starts a small Kafka of its own."""
 
 _ANSWER_WITHIN_MS = 10_000
@@ -39,7 +40,7 @@ def bootstrap() -> str:
     return named() or _own().bootstrap
 
 
-@lru_cache(maxsize=None)
+@cache
 def _own() -> Served:
     served = Served()
     atexit.register(served.stop)
@@ -47,17 +48,24 @@ def _own() -> Served:
 
 
 def connect() -> Connection:
-    """A connection to the cluster of the switch; says which one it is. Raises ConnectionError when nobody answers there."""
+    """A connection to the cluster of the switch; says which one it is. Raises NobodyAnswers when no broker does."""
     connection = Connection(bootstrap())
     connection.check()
     print(_NAMED if named() else _OWN)
     return connection
 
 
+class NobodyAnswers(ConnectionError):
+    """There is no Kafka where the environment says; the message says what to do."""
+
+    def _render_traceback_(self) -> list[str]:  # IPython shows this: the message alone
+        return str(self).splitlines()
+
+
 class Connection:
     """kafka-python's own clients, which take text and dicts as keys and values as the simulation's do (UTF-8, JSON).
 
-    Arguments go to kafka-python; `key_serializer` and `value_serializer` may be given too. What is read comes back as bytes.
+    Arguments go to kafka-python; `key_serializer` and `value_serializer` may be given too. What is read is bytes.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -67,13 +75,13 @@ class Connection:
         return "Connection with .producer(), .consumer(*topics), .admin()"
 
     def check(self) -> None:
-        """Raises ConnectionError, in plain words, when no broker answers."""
+        """Raises NobodyAnswers when no broker does."""
         from kafka.errors import KafkaError
 
         try:
             self.admin(bootstrap_timeout_ms=_ANSWER_WITHIN_MS).close()
         except KafkaError as error:
-            raise ConnectionError(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE)) from error
+            raise NobodyAnswers(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE)) from error
 
     def producer(self, **configs: Any) -> Any:
         """A KafkaProducer."""

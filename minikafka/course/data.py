@@ -1,9 +1,9 @@
-"""The data sets of `datasets/`, for notebooks: they run in a folder of their own, where `import datasets` finds nothing, or another package."""
+"""The data sets of `datasets/`, for notebooks: in their folder `import datasets` finds nothing, or another package."""
 
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +11,7 @@ from types import ModuleType
 FOLDER = Path(__file__).resolve().parents[2] / "datasets"
 
 
-@lru_cache(maxsize=None)
+@cache
 def dataset(name: str) -> ModuleType:
     """The generator of this data set: dataset("orders").stream("orders", count=600, seed=7)."""
     path = FOLDER / f"{name}.py"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from minikafka import Cluster
 from minikafka.course.lessons import NOTEBOOKS
+from minikafka.course.spark_picture import a_query_and_its_checkpoint
 
 PICTURES = NOTEBOOKS / "pictures"
 HOUR = 3600
@@ -52,7 +53,7 @@ def partitions_and_keys() -> str:
     return cluster.play(name="partitioner").svg()
 
 
-HOOKS = {"00": start_here, "01": the_log, "02": partitions_and_keys}
+HOOKS = {"00": start_here, "01": the_log, "02": partitions_and_keys, "17": a_query_and_its_checkpoint}
 
 
 def path(number: str) -> Path:

@@ -1,4 +1,4 @@
-"""Spark for the lessons: one small local session a notebook, with the real Kafka connector, and a Lab for topics and checkpoints.
+"""Spark for the lessons: a small local session with the real Kafka connector, and a Lab for topics and checkpoints.
 
     from minikafka.course.spark import Lab, session
 
@@ -28,29 +28,30 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
 
-# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject; MINIKAFKA_SPARK_PACKAGES replaces it, and an empty one says that
-# the jars are in Spark's own folder already, as in the classroom image.
+# Spark's Kafka connector. Its line (4.0) is PySpark's in pyproject; MINIKAFKA_SPARK_PACKAGES replaces it, and an empty
+# one says that the jars are in Spark's own folder already, as in the classroom image.
 PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
 
 JAVA_VERSIONS = (17, 21)
 DRIVER_MEMORY = "1g"
 
-_NO_PYSPARK = """PySpark is not installed here. It is 468 MB on disk and takes one to five minutes to install:
+_NO_PYSPARK = """minikafka: PySpark is not installed here. It takes 468 MB and one to five minutes to install:
 
   {command}
 
   Then restart the kernel (Kernel > Restart) and begin again."""
 
-_NO_JAVA = """Spark runs on Java, and {found}. It needs Java 17 or 21: about 200 MB, one to three minutes.
+_NO_JAVA = """minikafka: Spark runs on Java, and {found}. It needs Java 17 or 21: about 200 MB, one to three minutes.
 
   conda:          conda install -c conda-forge openjdk=17
   Debian, WSL2:   sudo apt install openjdk-17-jre-headless
   macOS:          brew install openjdk@17
 
-  Then start JupyterLab again from a new terminal, or set JAVA_HOME to where Java is. On Windows use WSL2 or Docker for the Spark lessons."""
+  Then start JupyterLab again from a new terminal, or set JAVA_HOME to where Java is.
+  On Windows use WSL2 or Docker for the Spark lessons."""
 
-_NOT_STARTED = """Spark did not start. The last lines it wrote:
+_NOT_STARTED = """minikafka: Spark did not start. The last lines it wrote:
 
 {lines}
 
@@ -61,9 +62,12 @@ _NOT_STARTED = """Spark did not start. The last lines it wrote:
 class SparkMissing(RuntimeError):
     """Java or PySpark is not there, or doesn't start; the message says what to do."""
 
+    def _render_traceback_(self) -> list[str]:  # IPython shows this: the message alone
+        return str(self).splitlines()
+
 
 def session(name: str = "minikafka") -> Any:
-    """The notebook's SparkSession: the same one until it is stopped. Two threads, 1 GB, UTC, no UI, no log lines in the notebook.
+    """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB, UTC, no UI, no log lines in cells.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
     """
@@ -87,7 +91,8 @@ def session(name: str = "minikafka") -> Any:
         except Exception as error:
             raise SparkMissing(_NOT_STARTED.format(lines=_last_lines(log), packages=packages())) from error
     spark.sparkContext.setLogLevel("OFF")
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # PySpark would show each error twice, once as a screenful of JSON
+    # PySpark would show each error twice, the first time as a screenful of JSON.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     atexit.register(spark.stop)
     return spark
 
@@ -114,8 +119,9 @@ def settings() -> dict[str, str]:
 def require_pyspark() -> None:
     """Raises SparkMissing when PySpark is not installed; the message has its size and the command."""
     if find_spec("pyspark") is None:
-        wanted = [re.split(r"\s*;", line)[0] for line in requires("minikafka") or [] if re.search(r"extra == ['\"]spark['\"]", line)]
-        command = " ".join([f'"{sys.executable}"', "-m pip install", *(f'"{requirement}"' for requirement in wanted)])
+        ours = [line for line in requires("minikafka") or [] if re.search(r"""extra == ['"]spark['"]""", line)]
+        wanted = " ".join(f'"{line.partition(";")[0].strip()}"' for line in ours)
+        command = f'"{sys.executable}" -m pip install {wanted}'
         raise SparkMissing(_NO_PYSPARK.format(command=command))
 
 
@@ -140,7 +146,7 @@ def _java() -> str | None:
 
 @contextmanager
 def _output_into(log: IO[bytes]) -> Iterator[None]:
-    """What child processes started here write, now and later, goes to a file: JVM log lines are no part of a notebook."""
+    """What child processes started here write, now and later, goes to a file: a notebook has no use for a JVM's log."""
     kept = {number: os.dup(number) for number in (1, 2)}
     try:
         for number in kept:
@@ -160,9 +166,10 @@ def _last_lines(log: IO[bytes], count: int = 15) -> str:
 class Lab:
     """The topics and checkpoints of one notebook: made together, gone together.
 
-    A checkpoint holds offsets of one particular topic. Used on another topic of the same name it reads the wrong records, or stops. So a
-    lab has names of its own on the cluster, a folder of its own, and `topic()` and `checkpoint()` give new ones each time they are called:
-    neither a second run of a cell nor a restart of the kernel can join an old checkpoint to a new topic.
+    A checkpoint holds offsets of one particular topic. Used on another topic of the same name it reads the wrong
+    records, or stops. So a lab has names of its own on the cluster and a folder of its own, and `topic()` and
+    `checkpoint()` give new ones each time they are called: neither a second run of a cell nor a restart of the kernel
+    can join an old checkpoint to a new topic.
     """
 
     def __init__(self, name: str, kafka: Connection) -> None:
@@ -180,15 +187,14 @@ class Lab:
     def topic(self, name: str, partitions: int = 3, configs: Mapping[str, str] | None = None) -> str:
         """A new, empty topic that can be used; returns its name on the cluster.
 
-        Its records never expire unless `configs` says so: the data sets carry virtual dates, and retention counts from a record's timestamp.
+        Its records never expire unless `configs` says so: the data sets carry virtual dates, and retention counts from
+        a record's timestamp.
         """
-        from kafka.admin import NewTopic
-
         topic = f"{self._prefix}-{len(self._topics) + 1}-{name}"
         kept = {"retention.ms": "-1", **(configs or {})}
         admin = self._kafka.admin()
         try:
-            admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=-1, topic_configs=kept)])
+            admin.create_topics({topic: {"num_partitions": partitions, "configs": kept}})
             admin.wait_for_topics([topic])
         finally:
             admin.close()

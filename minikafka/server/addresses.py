@@ -19,7 +19,7 @@ def listen_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise CannotServe(f"the host name {host!r} is not known here ({error.strerror}).") from error
     listener = socket.socket(family, kind, protocol)
-    if os.name == "posix":  # a port that our last run left in TIME_WAIT is free; Windows gives this option another meaning
+    if os.name == "posix":  # a port in TIME_WAIT after our last run is free; on Windows the option means something else
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)

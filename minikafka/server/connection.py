@@ -1,9 +1,10 @@
 """One client's TCP connection: bytes in, whole frames to the broker, answers back in the order of the requests.
 
-A frame is a size (int32) and that many bytes. Small frames are cut out of one scratch buffer that all connections share; a frame
-that did not arrive whole gets a bytearray of its own, which grows as its bytes come and which the socket fills directly. The broker
-has one request of a connection at a time; while it has one (or while the client does not read its answers) we read on until one
-more frame is there, so that a hang-up is noticed, and then let TCP hold the client back.
+A frame is a size (int32) and that many bytes. Small frames are cut out of one scratch buffer that all connections
+share; a frame that did not arrive whole gets a bytearray of its own, which grows as its bytes come and which the socket
+fills directly. The broker has one request of a connection at a time. While it has one, or while the client does not
+read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP holds the client
+back.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
         self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
-        self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is the sum of all connections
+        self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is everybody's
         self._answers: list[bytes | bytearray | memoryview] = []
         self._choked = False  # the client does not read what we send
         self._rest = b""  # fewer than four bytes: not even a size
@@ -142,7 +143,8 @@ class Connection(asyncio.BufferedProtocol):
             size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
             if not 0 <= size <= self.server.max_frame_bytes:
                 self._rest = b""
-                self.server.refuse(self, what_is_wrong(bytes(data[at : at + SIZE_BYTES]), size, self.server.max_frame_bytes))
+                beginning = bytes(data[at : at + SIZE_BYTES])
+                self.server.refuse(self, what_is_wrong(beginning, size, self.server.max_frame_bytes))
                 return
             at += SIZE_BYTES
             if end - at < size:

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 START_SECONDS = 30.0  # only a sick machine takes longer than one
@@ -19,10 +18,10 @@ STOP_SECONDS = 10.0
 
 
 class Served:
-    """`minikafka serve` in a child process that accepts clients when the constructor returns, and dies with its parent.
+    """`minikafka serve` as a child process: accepts clients when the constructor returns, dies with its parent.
 
-    data: a folder to keep, or None for a temporary one. trace: a file for the events. log: a file for what the server says (appended
-    to), or None for a temporary one. port: 0 picks a free one. options: more arguments for `serve`.
+    data: a folder to keep, or None for a temporary one. trace: a file for the events. log: a file for what the server
+    says (appended to), or None for a temporary one. port: 0 picks a free one. options: more arguments for `serve`.
     """
 
     def __init__(
@@ -93,6 +92,6 @@ class Served:
     def __enter__(self) -> Served:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
         self._log.close()

@@ -46,7 +46,7 @@ class Handshakes:
         _, body = decode_response("ApiVersions", 0 if refused else version, whole)
         if refused:
             newest = next(api.max_version for api in body.api_keys if api.api_key == API_VERSIONS.key)
-            self._log(f"{connection} is {name}: it asked for ApiVersions {version}, we know up to {newest}; it may ask again.")
+            self._log(f"{connection} is {name}: it asked for ApiVersions {version}, we speak up to {newest}.")
             return
         offered = ", ".join(f"{BY_KEY[api.api_key].name} {api.min_version}-{api.max_version}" for api in body.api_keys)
         self._log(f"{connection} is {name}, which speaks ApiVersions {version}. It may choose from {offered}.")

@@ -1,7 +1,7 @@
 """`minikafka serve`: one broker with real sockets, real files and real time.
 
-The loop is short: bytes arrive, a frame goes to the broker, what the broker left in its outbox goes out, one timer is set for the
-broker's next deadline. Everything runs on one thread, so the broker never sees two things at once.
+The loop is short: bytes arrive, a frame goes to the broker, what the broker left in its outbox goes out, one timer is
+set for the broker's next deadline. Everything runs on one thread, so the broker never sees two things at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -69,12 +70,14 @@ class Server:
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
         self._stopping = False
+        self._bug: BaseException | None = None
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._callback_failed)
 
     # --- the life of the server ---
 
     async def run(self, listener: socket.socket, say_ready: Callable[[], object]) -> None:
-        """Start the broker, accept clients, return when the broker has stopped, cleanly or not (then broker.stopped says why)."""
+        """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why."""
         self.broker.start(now())
         self._drain()
         while not (self.broker.ready or self.broker.stopped or self._stopping):
@@ -101,6 +104,17 @@ class Server:
     async def _next_change(self) -> None:
         await self._changed.wait()
         self._changed.clear()
+        if self._bug:
+            raise self._bug
+
+    def _callback_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error in a callback: of the system's (no more open files) it is only said; of ours it stops the node."""
+        error = context.get("exception")
+        if error is None or isinstance(error, OSError):
+            log(f"{context['message']}: {error}")
+        else:
+            self._bug = error
+            self._changed.set()
 
     async def _hang_up(self) -> None:
         """Close all connections; give clients a moment to read the last answers."""
@@ -130,7 +144,13 @@ class Server:
         if frame is not None and not self.broker.stopped:
             if self._handshakes:
                 self._handshakes.asked(connection, frame)
-            self.broker.receive(connection, frame, now())
+            try:
+                self.broker.receive(connection, frame, now())
+            except AssertionError:  # the broker no longer trusts itself: the node stops
+                raise
+            except Exception:
+                traceback.print_exc()
+                self.refuse(connection, "met a bug of minikafka's (above); please report it")
 
     def _drain(self) -> None:
         """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
@@ -206,7 +226,7 @@ class Server:
         hog = max(self.connections, key=lambda connection: connection.held_bytes)
         self.refuse(
             hog,
-            f"holds {hog.held_bytes} of the {self.held_bytes} bytes of unfinished requests; {self.max_held_bytes} is the limit",
+            f"holds {hog.held_bytes} of {self.held_bytes} bytes of unfinished requests; the limit is {self.max_held_bytes}",
         )
 
     def _close_idle(self) -> None:
@@ -272,10 +292,10 @@ async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
 def check(args: argparse.Namespace) -> None:
     if args.brokers != 1:
         raise CannotServe("--brokers: one broker it is for now; several come with replication.")
-    if args.host in ("0.0.0.0", "::", "") and not args.advertised_host:
+    if args.host in ("0.0.0.0", "::") and not args.advertised_host:
         raise CannotServe(
-            f"clients can't connect to {args.host or 'an empty address'!s}: with --host {args.host or '...'} say which name they "
-            "should use, for example --advertised-host localhost."
+            f"clients can't connect to {args.host}: with --host {args.host} say which name they should use, "
+            "for example --advertised-host localhost."
         )
 
 
@@ -339,11 +359,11 @@ def stop_on_signals(server: Server) -> None:
 
 
 def stop_with_parent(server: Server) -> None:
-    """Our standard input is a pipe from the process that started us; it ends when that process does, however it dies."""
+    """Our standard input is a pipe from the process that started us: it ends when that process does, however it dies."""
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        while os.read(0, 4096):
             pass
         loop.call_soon_threadsafe(server.stop)
 

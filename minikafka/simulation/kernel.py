@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.processes import Process
 from minikafka.simulation.programs import Condition, Program, Programs
@@ -10,10 +12,10 @@ from minikafka.simulation.programs import Condition, Program, Programs
 class Kernel:
     """Clock, processes and programs together."""
 
-    def __init__(self, clock: Clock, crash: object) -> None:
+    def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
         self.clock = clock
         self.processes: list[Process] = []
-        self.programs = Programs(clock, crash)  # type: ignore[arg-type]
+        self.programs = Programs(clock, crash)
         self._in_condition = False
 
     def wait(self, condition: Condition, limit_ms: int | None) -> bool:

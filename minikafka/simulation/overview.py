@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minikafka.simulation.handles import ConsumerHandle, ProducerHandle, counted
+from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.handles import counted
+from minikafka.simulation.producer_handle import ProducerHandle
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -66,6 +68,12 @@ def why_nothing_came(cluster: Cluster, consumer: ConsumerHandle, timeout_ms: flo
     down = [str(each.node_id) for each in cluster._brokers.values() if each.state != "up"]
     if down:
         return [f"broker {', '.join(down)} is not up: cluster.restart({down[0]})"]
+    topics = cluster.topics()
+    missing = [
+        topic for topic in dict.fromkeys([*core.topics, *(each.topic for each in core.assigned)]) if topic not in topics
+    ]
+    if missing:
+        return [f"there is no topic {', '.join(missing)}"]
     hints = waiting_records(cluster)
     held = core.assigned
     if held and all(each.paused for each in held.values()):

@@ -33,10 +33,11 @@ class Process:
         self.trace = trace
         self.state = "up"
         self.deadline: int | None = None
+        self.skew_ms = 0  # how far the wall clock is off
         self._inbox: deque[Callable[[], None]] = deque()
 
     def now(self) -> Now:
-        return self.clock.now()
+        return self.clock.now(self.skew_ms)
 
     def crash(self) -> None:
         if self.state == "down":
@@ -92,9 +93,11 @@ class BrokerProcess(Process):
         network: Network,
         trace: Trace,
         address: Address,
+        skew_ms: int,
     ) -> None:
         super().__init__(f"broker {node_id}", clock, network, trace)
         self.node_id = node_id
+        self.skew_ms = skew_ms
         self.disk = MemoryDisk()
         self._config = config
         self._random = random

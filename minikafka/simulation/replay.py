@@ -1,4 +1,8 @@
-"""A run again from the seed: the kept calls, each at its time, on a new cluster."""
+"""A run again from the seed: the kept calls, each at its time, on a new cluster.
+
+Arguments that are the old cluster, its clients or programs become the new one's. What a program refers to by a global
+name stays the old thing: a program that is to be run again gets cluster and clients as arguments.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
     places = {id(future): index for index, future in enumerate(old.futures)}
 
     def here(value: Any) -> Any:
+        if value is old:
+            return new
         if isinstance(value, Handle):
             return new._clients[value.name]
         if isinstance(value, Program):

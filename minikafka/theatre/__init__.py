@@ -28,7 +28,9 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
     trace = list(trace)
-    return Picture(PLAYS[name](trace, **options), trace, seed=seed, prediction=prediction, surprise=surprise, answer=answer)
+    return Picture(
+        PLAYS[name](trace, **options), trace, seed=seed, prediction=prediction, surprise=surprise, answer=answer
+    )
 
 
 def fitting(trace: Sequence[Event]) -> str:

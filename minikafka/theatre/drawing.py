@@ -15,7 +15,7 @@ Shape = dict[str, Any]
 WIDE, NARROW = 920, 560
 
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of")
-WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo")
+WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink")
 
 # Light and dark. player.css holds the same names; a test compares them.
 PALETTE = {
@@ -45,7 +45,7 @@ def text_width(text: str, size: float = 13, *, mono: bool = False, bold: bool = 
     if mono:
         return round(len(text) * size * 0.61)
     narrow = sum(1 for letter in text if letter in " .,:;'|!ijltfI()·")
-    return round((len(text) - narrow) * size * (0.64 if bold else 0.6) + narrow * size * 0.36)
+    return round((len(text) - narrow) * size * (0.67 if bold else 0.6) + narrow * size * 0.38)
 
 
 def fit(text: str, width: float, size: float = 13, *, mono: bool = False, bold: bool = False) -> str:
@@ -80,10 +80,14 @@ class Drawing:
                 shape[name] = _rounded(value) if isinstance(value, float) else value
         self.shapes[key] = shape
 
-    def rect(self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any) -> None:
+    def rect(
+        self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any
+    ) -> None:
         self.add(key, "rect", x=x, y=y, w=w, h=h, fill=fill, line=line, **more)
 
-    def circle(self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none", **more: Any) -> None:
+    def circle(
+        self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none", **more: Any
+    ) -> None:
         self.add(key, "circle", x=x, y=y, r=r, fill=fill, line=line, **more)
 
     def line(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
@@ -103,6 +107,12 @@ class Drawing:
             weight=600 if bold else None, anchor=None if anchor == "start" else anchor, **more,
         )  # fmt: skip
 
+    def cell(self, key: str, x: float, y: float, w: float, h: float, text: str = "", more: str = "", below: str = "",
+             fill: str = "cell", line: str = "rule", ink: str = "ink", **more_attributes: Any) -> None:  # fmt: skip
+        """A box that moves with its words as one shape: text in bold, more beside it (below it in a tall box), a number under the box."""
+        words = {"text": text or None, "more": fit(more, w * 0.82 - 8, 12.5) or None, "below": below or None}
+        self.add(key, "cell", x=x, y=y, w=w, h=h, r=5, fill=fill, line=line, ink=ink, **words, **more_attributes)
+
     def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:
         """A state as a word in a rounded box; returns its width."""
         width = text_width(text, 12, bold=True) + 18
@@ -117,8 +127,8 @@ class Drawing:
 
 
 def _bottom(shape: Shape) -> float:
-    if shape["kind"] == "rect":
-        return float(shape["y"] + shape["h"])
+    if "h" in shape:
+        return float(shape["y"] + shape["h"] + (20 if "below" in shape else 0))
     if shape["kind"] == "line":
         return float(max(shape["y"], shape["y2"]))
     return float(shape["y"] + shape.get("r", 4))

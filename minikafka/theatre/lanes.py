@@ -1,4 +1,4 @@
-"""Time below: one lane an actor, a mark where it did something, up to the cursor and no further.
+"""Time below: one lane an actor, a mark where it did something, up to the cursor and no further. A lane without a name has not begun.
 
 The axis is honest about order and, between events that are close, about distance; a long silence is cut short and shown as a break, so
 that a retention of a minute does not squeeze three milliseconds of writing into one pixel.
@@ -49,39 +49,54 @@ class Lanes:
         gaps = [max(b - a, 0) for a, b in zip(self.times, self.times[1:], strict=False)]
         if not gaps:
             return [left] * len(self.times), []
+        needs = self._needs()[: len(gaps)]
         moved = sorted(gap for gap in gaps if gap)
         cap = moved[len(moved) // 2] * BREAK_AFTER if moved else 1
-        least = min(16.0, 0.6 * (right - left) / len(gaps))
-        rest = right - left - least * len(gaps)
+        room = right - left
+        squeeze = min(1.0, 0.7 * room / sum(needs))
+        rest = room - squeeze * sum(needs)
         total = sum(min(gap, cap) for gap in gaps) or 1
         xs = [left]
-        for gap in gaps:
-            xs.append(xs[-1] + least + rest * min(gap, cap) / total)
+        for gap, need in zip(gaps, needs, strict=True):
+            xs.append(xs[-1] + squeeze * need + rest * min(gap, cap) / total)
         return xs, [step + 1 for step, gap in enumerate(gaps) if gap > cap]
 
-    def height(self, rows: int) -> int:
-        """Units from the caption to the axis's numbers, both included."""
-        return 24 + rows * (LANE + GAP) + 18
+    def _needs(self) -> list[float]:
+        """Room that each step would like for what its marks say."""
+        needs = [12.0] * len(self.times)
+        for marks in self.marks.values():
+            for step, mark in marks:
+                needs[step] = max(needs[step], 20.0 + text_width(mark["text"], 12, mono=True) if mark["text"] else 0)
+        return needs
 
-    def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = "") -> None:
+    def draw(
+        self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = ""
+    ) -> None:
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
         xs, breaks = self.positions(left + 6, right - 14)
-        d.text("time/caption", 0, y + 14, caption, "quiet")
-        d.text("time/numbers", d.width, y + 14, numbers, "quiet", anchor="end")
-        top = y + 24
+        top = y + 13
         for row, lane in enumerate(rows):
             self._lane(d, lane, top + row * (LANE + GAP), left, right, xs, step)
         bottom = top + len(rows) * (LANE + GAP) - GAP
         for cut in breaks:
             if cut <= step:
                 x = (xs[cut - 1] + xs[cut]) / 2
-                d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 v{bottom - top + 6} M3,0 v{bottom - top + 6}", line="rule", dash="2 3")
+                d.path(
+                    f"time/break/{cut}",
+                    x,
+                    top - 3,
+                    f"M-3,0 v{bottom - top + 6} M3,0 v{bottom - top + 6}",
+                    line="rule",
+                    dash="2 3",
+                )
         if xs:
             d.line("time/cursor", xs[step], top - 8, xs[step], bottom + 5, "ink", width=1.5)
             d.circle("time/cursor/head", xs[step], top - 8, 4, "ink")
             self._axis(d, bottom + 17, xs, step)
 
-    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int) -> None:
+    def _lane(
+        self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int
+    ) -> None:
         key = f"time/{lane.key}"
         d.text(key + "/name", left - 8, y + 13, fit(lane.name, left - 10, bold=True), bold=True, anchor="end")
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)

@@ -1,7 +1,7 @@
 """The log: one partition with its segments, or several small ones, and who reads where.
 
 A reader stands before the record that it will read next. Reading removes nothing; retention removes whole segments, oldest first.
-Options: topic, partitions (numbers). Without them: the topic that was used most, and up to five partitions.
+Options: topic, partitions (numbers). Without them: the topic that was used most, and up to six partitions.
 """
 
 from __future__ import annotations
@@ -11,71 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.casting import busiest_partitions, busiest_topic
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.partition import PartitionLog
 from minikafka.theatre.play import QUIETLY, Play, Told
-from minikafka.theatre.row import Reader, Row
+from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Row, Style
 from minikafka.trace import Event
 
-MOST_PARTITIONS = 5
-NEAR = 24  # records this near to something interesting are in the scene; the others could not be drawn anyway
+MOST_PARTITIONS, MOST_WITH_LANES = 6, 4
 COLOURS = ("actor1", "actor2", "actor3")
-
-
-@dataclass
-class PartitionLog:
-    """What one partition holds on disk, as the trace has told so far."""
-
-    partition: int
-    log_start_offset: int = 0
-    log_end_offset: int = 0
-    high_watermark: int | None = None
-    segments: list[list[Any]] = field(default_factory=lambda: [[0, 0, "active"]])  # base, end, active | closed | deleted
-    records: dict[int, list[Any]] = field(default_factory=dict)  # offset -> [offset, letter, key, value, number of the event]
-    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)  # offset -> id of the event that appended it
-    appended_at: int = -1
-    seen: bool = False
-
-    def append(self, base: int, up_to: int) -> None:
-        if not self.seen and base > 0:  # the trace begins in the middle of a log's life
-            self.log_start_offset, self.segments = base, [[base, base, "active"]]
-        self.seen = True
-        self.log_end_offset = up_to
-        self.segments[-1][1] = up_to
-
-    def roll(self, base: int) -> None:
-        if self.segments[-1][0] == base:  # a fresh segment has replaced an empty one
-            return
-        self.segments[-1][1:] = [base, "closed"]
-        self.segments.append([base, base, "active"])
-
-    def delete_segment(self, base: int) -> None:
-        for segment in self.segments:
-            if segment[0] == base and segment[1] > base:
-                segment[2] = "deleted"
-        kept = [segment for segment in self.segments if segment[2] != "deleted"]
-        gone = [segment for segment in self.segments if segment[2] == "deleted"]
-        self.segments = gone[-2:] + kept
-        self.log_start_offset = max(self.log_start_offset, gone[-1][1] if gone else 0)
-
-    def truncate(self, end: int) -> None:
-        self.log_end_offset = end
-        self.segments = [segment for segment in self.segments if segment[0] < end] or [[end, end, "active"]]
-        self.segments[-1][1:] = [end, "active"]
-        self.records = {offset: record for offset, record in self.records.items() if offset < end}
-
-    def space(self, readers: Sequence[int]) -> dict[str, Any]:
-        points = [self.log_start_offset, self.log_end_offset, *readers, *(segment[0] for segment in self.segments)]
-        near = sorted({o for point in points for o in range(point - NEAR, point + NEAR) if o in self.records})
-        return {
-            "partition": self.partition,
-            "log_start_offset": self.log_start_offset,
-            "log_end_offset": self.log_end_offset,
-            "high_watermark": self.high_watermark,
-            "segments": [list(segment) for segment in self.segments],
-            "records": [list(self.records[offset]) for offset in near],
-        }
 
 
 @dataclass
@@ -88,17 +34,25 @@ class Position:
     next: dict[int, int] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)  # partition -> error, until it stands somewhere new
     refusal: tuple[str, int] | None = None
+    started: tuple[int, int] | None = None  # when, and at which offset
 
 
 class LogPlay(Play):
     name = "log"
     foot = "A reader stands before the record it will read next. Reading removes nothing; retention removes whole segments, oldest first."
 
-    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partitions: Sequence[int] | None = None, **options: Any):
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        topic: str | None = None,
+        partitions: Sequence[int] | None = None,
+        **options: Any,
+    ):
         super().__init__(trace, **options)
-        self.topic = topic or _busiest_topic(trace)
+        self.topic = topic or busiest_topic(trace)
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
-        self.chosen = list(partitions) if partitions is not None else _busiest_partitions(mine)
+        self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
         self.letters = letters(
             record[1] for event in mine if event.kind == "RecordsAppended" for record in event.detail.get("records", ())
         )
@@ -109,13 +63,13 @@ class LogPlay(Play):
         self.rolls = any(event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine)
         self.down: dict[str, str] = {}
         self.said: set[str] = set()
+        self.call_outs = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
         self.moved_start: dict[int, tuple[str, int]] = {}
         one = len(self.chosen) == 1
         self.title = f"Partition {self.chosen[0]} of {self.topic}" if one else f"The partitions of {self.topic}"
         if not self.topic:
             self.title = "The log"
-        widest = max(Counter(e.detail["partition"] for e in mine if "partition" in e.detail).values(), default=0)
-        self.most = max([widest, *(e.detail["last_offset"] + 1 for e in mine if e.kind == "RecordsAppended")], default=0)
+        self.most = _longest(mine)
 
     # -- fold
 
@@ -143,8 +97,8 @@ class LogPlay(Play):
     def _where(self, partition: int) -> str:
         return "" if len(self.chosen) == 1 else f" of partition {partition}"
 
-    def _mark(self, lane: str, text: str, tip: str, trouble: bool = False) -> list[dict[str, Any]]:
-        return [{"lane": lane, "text": text, "tip": tip, "of": self.number} | ({"trouble": True} if trouble else {})]
+    def _mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
+        return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
 
     def _see_TopicCreated(self, event: Event, d: dict[str, Any]) -> Told:
         self.count = d["partitions"]
@@ -163,7 +117,7 @@ class LogPlay(Play):
         return Told(
             f"{self.topic} grows from {d['was']} to {d['partitions']} partitions. What is already written stays where it is.",
             chapter=f"{d['partitions']} partitions",
-            marks=self._mark("log", text, f"partitions {text}"),
+            marks=self._mark("log", text),
         )
 
     def _see_TopicDeleted(self, event: Event, d: dict[str, Any]) -> Told:
@@ -188,28 +142,36 @@ class LogPlay(Play):
             sentence = f"{who or 'A producer'} writes {last - first + 1} records to {where}: they get offsets {first} to {last}."
         if len(self.chosen) == 1:
             sentence += f" The log end offset is {last + 1}."
-        return Told(sentence, self._once("first record"), marks=self._mark("written", self._written(d), sentence))
+        return Told(sentence, self._once("first record"), marks=self._mark("written", self._written(d)))
 
     def _written(self, d: dict[str, Any]) -> str:
         first, last, records = d["base_offset"], d["last_offset"], d.get("records")
         if len(self.chosen) > 1:
             what = records[0][2] if first == last and records and records[0][2] else f"+{last - first + 1}"
             return f"{what[:12]} → P{d['partition']}"
-        return f"+{last - first + 1}"
+        return (
+            "".join(self.letters[record[1]] for record in records)
+            if records and last - first < 3
+            else f"+{last - first + 1}"
+        )
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
         log = self._log(d["partition"])
         log.high_watermark = d["high_watermark"]
+        if log.high_watermark > log.log_end_offset:  # the append that raised it is told next
+            return None
         if event.at == log.appended_at and log.high_watermark == log.log_end_offset:
             return QUIETLY
-        return Told(f"The high watermark{self._where(d['partition'])} is {log.high_watermark} now: consumers may read up to there.")
+        return Told(
+            f"The high watermark{self._where(d['partition'])} is {log.high_watermark} now: consumers may read up to there."
+        )
 
     def _see_SegmentRolled(self, event: Event, d: dict[str, Any]) -> Told:
         self._log(d["partition"]).roll(d["base_offset"])
         return Told(
             f"A new segment begins at offset {d['base_offset']}{self._where(d['partition'])}, because {d['why']}. The one before is closed.",
             self._once("first roll"),
-            marks=self._mark("log", "roll", f"new segment at offset {d['base_offset']}: {d['why']}"),
+            marks=self._mark("log", "roll"),
         )
 
     def _see_SegmentDeleted(self, event: Event, d: dict[str, Any]) -> Told:
@@ -219,7 +181,7 @@ class LogPlay(Play):
         return Told(
             f"The segment with offsets {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
             self._once(f"deletion at {event.at}") and "a segment is deleted",
-            marks=self._mark("log", "delete", f"offsets {offsets} deleted: {d['why']}"),
+            marks=self._mark("log", "delete"),
         )
 
     def _see_LogStartOffsetAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
@@ -232,12 +194,16 @@ class LogPlay(Play):
         return Told(
             f"The log start offset{self._where(d['partition'])} moves to {d['log_start_offset']}: {d['why']}.",
             "the log start moves",
-            marks=self._mark("log", f"start {d['log_start_offset']}", f"log start offset {d['log_start_offset']}: {d['why']}"),
+            marks=self._mark("log", f"start {d['log_start_offset']}"),
         )
 
     def _see_LogTruncated(self, event: Event, d: dict[str, Any]) -> Told:
         self._log(d["partition"]).truncate(d["log_end_offset"])
-        return Told(f"The log{self._where(d['partition'])} is cut: it ends at offset {d['log_end_offset']} now.", "the log is cut", True)
+        return Told(
+            f"The log{self._where(d['partition'])} is cut: it ends at offset {d['log_end_offset']} now.",
+            "the log is cut",
+            True,
+        )
 
     def _see_LogRecovered(self, event: Event, d: dict[str, Any]) -> Told | None:
         log = self._log(d["partition"])
@@ -254,7 +220,7 @@ class LogPlay(Play):
     def _see_BatchRefused(self, event: Event, d: dict[str, Any]) -> Told:
         return Told(
             f"{event.node} refuses a batch from {self.asker(event) or 'a producer'} with {d['error']}: {d['why']}.",
-            d["error"], True, marks=self._mark("written", "refused", f"{d['error']}: {d['why']}", True),
+            d["error"], True, marks=self._mark("written", "refused", True),
         )  # fmt: skip
 
     # -- fold: readers
@@ -269,10 +235,11 @@ class LogPlay(Play):
 
     def _see_RecordsFetched(self, event: Event, d: dict[str, Any]) -> Told | None:
         """The broker's side, for a trace without clients (`serve --trace`): a connection is a reader."""
-        if self.clients_speak or d["next_offset"] == d["offset"] or not event.cause:
+        if self.clients_speak or not event.cause:
             return None
         name = self.asker(event) or f"client {event.cause[0]}"
-        return self._reads(event, name, d["partition"], list(range(d["offset"], d["next_offset"])), d["next_offset"])
+        up_to = d.get("next_offset", d["offset"])  # a broker that decodes nothing knows only where the batches begin
+        return self._reads(event, name, d["partition"], list(range(d["offset"], up_to)), up_to)
 
     def _reads(self, event: Event, name: str, partition: int, offsets: Sequence[int], position: int) -> Told:
         reader, log = self._reader(name), self._log(partition)
@@ -287,17 +254,23 @@ class LogPlay(Play):
         if len(self.chosen) > 1:
             short = f"P{partition}:{short}" if len(offsets) != 1 or not values or not values[0] else f"{values[0][:12]}"
         because = log.written_by.get(offsets[0]) if offsets else None
-        return Told(sentence, self._once(f"{name} reads"), because=because, marks=self._mark(name, short, sentence))
+        return Told(sentence, self._once(f"{name} reads"), because=because, marks=self._mark(name, short))
 
     def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
         reader = self._reader(event.node)
         refused = reader.refused.pop(d["partition"], None)
         reader.next[d["partition"]] = d["offset"]
+        start = (event.at, d["offset"])
+        if start == reader.started:  # the same of another partition
+            return QUIETLY
+        where = self._where(d["partition"])
+        if not refused:
+            reader.started, where = start, "" if len(self.chosen) == 1 else " of every partition"
         return Told(
-            f"{event.node} {'starts over' if refused else 'starts'} at offset {d['offset']}{self._where(d['partition'])}: {d['why']}.",
+            f"{event.node} {'starts over' if refused else 'starts'} at offset {d['offset']}{where}: {d['why']}.",
             None if refused else self._once(f"{event.node} starts"),
             because=reader.refusal if refused else None,
-            marks=self._mark(event.node, f"→ {d['offset']}", f"position {d['offset']}: {d['why']}"),
+            marks=self._mark(event.node, "starts over" if refused else "starts"),
         )
 
     def _see_PositionSought(self, event: Event, d: dict[str, Any]) -> Told:
@@ -307,7 +280,7 @@ class LogPlay(Play):
         return Told(
             f"{event.node} seeks: it stands before offset {d['offset']}{self._where(d['partition'])} now.",
             self._once(f"{event.node} seeks"),
-            marks=self._mark(event.node, f"→ {d['offset']}", f"seek to {d['offset']}"),
+            marks=self._mark(event.node, f"seeks {d['offset']}"),
         )
 
     def _see_FetchRefused(self, event: Event, d: dict[str, Any]) -> Told:
@@ -325,7 +298,7 @@ class LogPlay(Play):
         return Told(
             f"{name} asks for offset {d['offset']}{self._where(d['partition'])}{why}. The broker answers {d['error']}{number}.",
             d["error"], True, because=self.moved_start.get(d["partition"]),
-            marks=self._mark(name, "refused", f"{d['error']} at offset {d['offset']}", True),
+            marks=self._mark(name, "refused", True),
         )  # fmt: skip
 
     # -- fold: nodes
@@ -340,7 +313,9 @@ class LogPlay(Play):
         return self._state(event, "", f"{event.node} is back.", f"{event.node} is back")
 
     def _see_NodeFrozen(self, event: Event, d: dict[str, Any]) -> Told:
-        return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.", f"{event.node} is frozen")
+        return self._state(
+            event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.", f"{event.node} is frozen"
+        )
 
     def _see_NodeThawed(self, event: Event, d: dict[str, Any]) -> Told:
         return self._state(event, "", f"{event.node} goes on.", None)
@@ -351,10 +326,10 @@ class LogPlay(Play):
     def _state(self, event: Event, state: str, sentence: str, chapter: str | None) -> Told:
         if event.node in self.readers:
             self.readers[event.node].state = state
-            marks = self._mark(event.node, state, sentence, state == "crashed")
+            marks = self._mark(event.node, state, state == "crashed")
         else:
             self.down[event.node] = state
-            marks = self._mark("log", f"{event.node} {state or 'back'}", sentence, state == "crashed")
+            marks = self._mark("log", f"{event.node} {state or 'back'}", state == "crashed")
         return Told(sentence, chapter, state in ("crashed", "stopped"), marks=marks)
 
     # -- scene
@@ -396,37 +371,69 @@ class LogPlay(Play):
         parts = []
         for log in space["partitions"]:
             start, end = log["log_start_offset"], log["log_end_offset"]
-            held = "empty" if start == end else f"offsets {start} to {end - 1}" if end - start > 1 else f"offset {start}"
+            held = (
+                "empty" if start == end else f"offsets {start} to {end - 1}" if end - start > 1 else f"offset {start}"
+            )
             parts.append(f"partition {log['partition']}: {held}")
         for reader in space["readers"]:
-            places = [f"{offset} in partition {p}" if len(self.chosen) > 1 else str(offset) for p, offset in reader["next"].items()]
-            parts.append(f"{reader['name']} reads {', '.join(places)} next" + (f" ({reader['state']})" if reader["state"] else ""))
+            places = [
+                f"{offset} in partition {p}" if len(self.chosen) > 1 else str(offset)
+                for p, offset in reader["next"].items()
+            ]
+            parts.append(
+                f"{reader['name']} reads {', '.join(places)} next"
+                + (f" ({reader['state']})" if reader["state"] else "")
+            )
         return "; ".join(parts) or "nothing yet"
 
     # -- draw
 
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.call_outs = {width: 0 for width in (WIDE, NARROW)}
+        for scene in scenes if self.readers else ():
+            for width in self.call_outs:
+                levels = [level for row in self._partitions(Drawing(width), scene) for _, _, level in row.places()]
+                self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space = scene["space"]
-        single = len(self.chosen) == 1
-        left, right = (0, 0) if single else (44, 74)
-        room = d.width - left - right
-        most = min(self.most, 60)
-        pitch = next((p for p in (94, 78, 62, 47) if (most + 1.2) * p <= room), 40 if d.narrow else 47)
-        tall = pitch >= 78
-        call_outs = max(1, len(self.readers)) if self.readers else 0
-        if not single:
-            call_outs = min(call_outs, 2 if len(self.chosen) <= 3 else 1)
-        height = Row.height(tall, single, call_outs) + (4 if single else 0)
-        for log in space["partitions"]:
-            y = self.chosen.index(log["partition"]) * height + (4 if single else 0)
-            row = Row(d, log, (left + 2, y, room - 2), pitch, scene["number"], tall=tall, header=single)
-            row.draw([_reader(reader, log, self.readers[reader["name"]].colour) for reader in space["readers"]
-                      if str(log["partition"]) in reader["next"]])  # fmt: skip
-            if not single:
-                _margin(d, log, row.cells_y)
-        rows = self._rows(space)
-        self.lanes.draw(d, height * len(self.chosen) + 8, rows, scene["step"], caption="what happened when")
+        scene = scenes[-1]
+        for row in self._partitions(drawing, scene):
+            row.draw()
+            if len(self.chosen) > 1:
+                _margin(drawing, row.partition, row.cells_y)
+        if len(self.chosen) > MOST_WITH_LANES:
+            return
+        bottom = self._height(drawing) * len(self.chosen) + 6
+        self.lanes.draw(drawing, bottom, self._rows(scene["space"]), scene["step"])
+
+    def _height(self, d: Drawing) -> int:
+        return self._style(d).height(self.call_outs[d.width])
+
+    def _pitch(self, d: Drawing) -> int:
+        """Units from one record to the next: the widest that leaves room for all."""
+        room = self._room(d)[1]
+        return next((p for p in (94, 78, 62, 47) if (self.most + 1.2) * p <= room), 40 if d.narrow else 47)
+
+    def _style(self, d: Drawing) -> Style:
+        if len(self.chosen) > 1:
+            return MIDDLE if len(self.chosen) <= 3 else SMALL
+        return TALL if self._pitch(d) >= 78 else LARGE
+
+    def _room(self, d: Drawing) -> tuple[int, int]:
+        return (4, d.width - 6) if len(self.chosen) == 1 else (46, d.width - 46 - 74)
+
+    def _partitions(self, d: Drawing, scene: Scene) -> list[Row]:
+        (left, room), pitch, style = self._room(d), self._pitch(d), self._style(d)
+        rows = []
+        for log in scene["space"]["partitions"]:
+            readers = [
+                _reader(reader, log, self.readers[reader["name"]].colour, short=len(self.chosen) > 1)
+                for reader in scene["space"]["readers"]
+                if str(log["partition"]) in reader["next"]
+            ]
+            y = self.chosen.index(log["partition"]) * self._height(d) + 4
+            rows.append(Row(d, log, (left, y, room), pitch, scene["number"], readers, style))
+        return rows
 
     def _rows(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["log_end_offset"] for log in space["partitions"])
@@ -434,19 +441,24 @@ class LogPlay(Play):
         seen = {reader["name"]: reader for reader in space["readers"]}
         for position in self.readers.values():
             reader = seen.get(position.name)
-            number = f"lag {sum(reader['lag'].values())}" if reader else ""
-            refused = bool(reader and reader["refused"])
-            rows.append(Lane(position.name, position.name, position.colour, "out of range" if refused else number, refused))
+            if reader is None:
+                rows.append(Lane(position.name, ""))
+                continue
+            refused = bool(reader["refused"])
+            number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
+            rows.append(Lane(position.name, position.name, position.colour, number, refused))
         if "log" in self.lanes.marks:
             on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
             rows.append(Lane("log", "log", "ink", f"{on_disk} segment{'s' * (on_disk != 1)}" if self.rolls else ""))
         return rows
 
 
-def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str) -> Reader:
+def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str, short: bool) -> Reader:
     partition = str(log["partition"])
     offset, refused = reader["next"][partition], reader["refused"].get(partition)
-    words = f"next {offset} · " + (refused or f"lag {reader['lag'][partition]}")
+    words = refused or f"lag {reader['lag'][partition]}"
+    if not short:
+        words = f"next {offset} · {words}"
     if reader["state"]:
         words += f" · {reader['state']}"
     return Reader(reader["name"], offset, words, colour, bool(refused), bool(reader["state"]))
@@ -455,24 +467,20 @@ def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str) -> Reader:
 def _margin(d: Drawing, log: dict[str, Any], y: float) -> None:
     partition = log["partition"]
     d.text(f"name/{partition}", 0, y + 20, f"P{partition}", mono=True, bold=True)
-    d.text(f"end/{partition}", d.width, y + 12, f"end {log['log_end_offset']}", "quiet", size=12.5, mono=True, anchor="end")
+    d.text(
+        f"end/{partition}", d.width, y + 12, f"end {log['log_end_offset']}", "quiet", size=12.5, mono=True, anchor="end"
+    )
     if log["log_start_offset"]:
-        d.text(f"start/{partition}", d.width, y + 28, f"start {log['log_start_offset']}", "quiet", size=12.5, mono=True, anchor="end")
-
-
-def _busiest_topic(trace: Sequence[Event]) -> str:
-    topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
-    own = Counter(topic for topic in topics if not topic.startswith("__"))
-    return max(own, key=lambda topic: (own[topic], topic)) if own else ""
-
-
-def _busiest_partitions(mine: Sequence[Event]) -> list[int]:
-    used = Counter(event.detail["partition"] for event in mine if isinstance(event.detail.get("partition"), int))
-    count = max([0, *(event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated"))])
-    everyone = sorted(set(range(count)) | set(used))
-    if len(everyone) > MOST_PARTITIONS:
-        everyone = sorted(sorted(everyone, key=lambda partition: (-used[partition], partition))[:MOST_PARTITIONS])
-    return everyone
+        d.text(
+            f"start/{partition}",
+            d.width,
+            y + 28,
+            f"start {log['log_start_offset']}",
+            "quiet",
+            size=12.5,
+            mono=True,
+            anchor="end",
+        )
 
 
 def _span(offsets: Sequence[int]) -> str:
@@ -487,3 +495,13 @@ def _quoted(value: str) -> str:
 
 def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
+
+
+def _longest(mine: Sequence[Event]) -> int:
+    """How many records the longest of these logs holds in the end."""
+    ends: dict[int, tuple[int, int]] = {}
+    for event in mine:
+        if event.kind == "RecordsAppended":
+            first, _ = ends.get(event.detail["partition"], (event.detail["base_offset"], 0))
+            ends[event.detail["partition"]] = (first, event.detail["last_offset"] + 1)
+    return max((last - first for first, last in ends.values()), default=0)

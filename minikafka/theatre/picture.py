@@ -63,7 +63,9 @@ class Picture:
         self.play.draw(drawing, self.scenes[: step + 1])
         numbers = [scene["number"] for scene in self.scenes]
         for shape in drawing.shapes.values():
-            if "of" in shape:  # plays count events; a page that skips some shows their effects at the next step that it has
+            if (
+                "of" in shape
+            ):  # plays count events; a page that skips some shows their effects at the next step that it has
                 shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
         return drawing
 

@@ -16,7 +16,7 @@ from minikafka.theatre.lanes import Lanes, Scene, seconds
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and troubles, and skip evenly among the rest.
-MOST_STEPS = 240
+MOST_STEPS = 160
 
 
 @dataclass
@@ -41,7 +41,9 @@ class Play:
     foot = ""  # the rule that the picture shows, one line under it
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
-        self.requests: dict[tuple[Any, Any], Event] = {}  # what brokers may be serving, by connection and correlation id
+        self.requests: dict[
+            tuple[Any, Any], Event
+        ] = {}  # what brokers may be serving, by connection and correlation id
         self.number = 0  # of the event that is being seen, among those that are told
         self.lanes = Lanes([])
         if options:
@@ -53,6 +55,9 @@ class Play:
     def space(self) -> dict[str, Any]:
         """What is where now: plain JSON, made anew at each call."""
         raise NotImplementedError
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        """Once, after the fold: measure how much room the whole play needs, so that nothing jumps later."""
 
     def scenario(self, scene: Scene) -> str:
         """The line under the title."""
@@ -100,6 +105,7 @@ def fold(play: Play, trace: Sequence[Event]) -> list[Scene]:
         scene["summary"] = play.summary(scene["space"])
     scenes = _thin(scenes)
     play.lanes = Lanes(scenes)
+    play.rehearse(scenes)
     return scenes
 
 
@@ -140,7 +146,9 @@ def _thin(scenes: list[Scene]) -> list[Scene]:
     must = [scene for scene in scenes if scene["chapter"] or scene["trouble"]][:MOST_STEPS]
     others = [scene for scene in scenes if not (scene["chapter"] or scene["trouble"])]
     room = max(MOST_STEPS - len(must), 2)
-    chosen = {scene["step"] for scene in must} | {others[i * (len(others) - 1) // (room - 1)]["step"] for i in range(room) if others}
+    chosen = {scene["step"] for scene in must} | {
+        others[i * (len(others) - 1) // (room - 1)]["step"] for i in range(room) if others
+    }
     kept = [scene for scene in scenes if scene["step"] in chosen]
     marks: list[dict[str, Any]] = []
     renumbered: dict[int, int] = {}
@@ -153,7 +161,9 @@ def _thin(scenes: list[Scene]) -> list[Scene]:
             passed += 1
     for scene in kept:
         because = scene["because"]
-        scene["because"] = None if because is None or renumbered[because] >= renumbered[scene["step"]] else renumbered[because]
+        scene["because"] = (
+            None if because is None or renumbered[because] >= renumbered[scene["step"]] else renumbered[because]
+        )
     for step, scene in enumerate(kept):
         scene["step"] = step
     return kept

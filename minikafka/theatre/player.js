@@ -26,9 +26,10 @@
     let there = new Set();
     for (const [changes, come, go] of packed.steps) {
       for (const [shape, ...pairs] of changes) {
-        const next = { ...known[shape] };
+        let next = { ...known[shape] };
         for (let i = 0; i < pairs.length; i += 2) {
           const [attribute, value] = [pairs[i], pairs[i + 1]];
+          if (attribute < 0) { next = { ...known[value] }; continue; }
           const name = play.attributes[attribute];
           if (value === null) delete next[name];
           else next[name] = attribute < play.numbers ? value : play.texts[value];
@@ -66,9 +67,9 @@
       elements.forEach(element => element && element.node.remove());
       elements = [];
       for (let shape = 0; shape < layout.shapes; shape++) {
-        const node = document.createElementNS(SVG, layout.known[shape].kind);
+        const node = create(layout.known[shape].kind);
         node.style.display = 'none';
-        node.dataset.shape = shape;
+        [node, ...node.children].forEach(part => { part.dataset.shape = shape; });
         svg.append(node);
         elements.push({ node, shape: null });
       }
@@ -78,7 +79,51 @@
     svg.setAttribute('viewBox', `0 0 ${Math.round(layout.width * stretch)} ${layout.height + 4}`);
   }
 
+  // A cell is a box with its words: text and more in the middle (below each other in a tall box), a number under it.
+  function create(kind) {
+    const make = name => document.createElementNS(SVG, name);
+    if (kind !== 'cell') return make(kind);
+    const group = make('g');
+    const [box, words, more, below] = [make('rect'), make('text'), make('text'), make('text')];
+    group.append(box, words, more, below);
+    for (const text of [words, more, below]) { text.style.textAnchor = 'middle'; text.style.fontSize = '12.5px'; }
+    below.setAttribute('class', 'mono');
+    return group;
+  }
+
+  const isTall = s => s.more && s.h >= 40;
+
+  function paintCell(node, s) {
+    const [box, words, more, below] = node.children;
+    paint(box, { ...s, kind: 'rect' });
+    words.textContent = '';
+    for (const [text, type] of [[s.text, 'mono key'], [isTall(s) ? '' : s.more, '']]) {
+      if (!text) continue;
+      const span = document.createElementNS(SVG, 'tspan');
+      span.setAttribute('class', type);
+      span.textContent = words.firstChild ? ` ${text}` : text;
+      span.dataset.shape = node.dataset.shape;
+      words.append(span);
+    }
+    words.style.fill = more.style.fill = `var(--${s.ink})`;
+    more.textContent = isTall(s) ? s.more : '';
+    below.textContent = s.below || '';
+    below.style.fill = `var(--${s.ink === 'gone' ? 'gone' : s.weight ? 'ink' : 'quiet'})`;
+    below.style.fontWeight = s.weight || 400;
+  }
+
+  function placeCell(node, s) {
+    const [box, words, more, below] = node.children;
+    place(box, { ...s, kind: 'rect' });
+    const baselines = [s.y + (isTall(s) ? 18 : s.h / 2 + 5), s.y + 36, s.y + s.h + (s.h >= 30 ? 16 : 14)];
+    [words, more, below].forEach((text, i) => {
+      text.setAttribute('x', (s.x + s.w / 2) * stretch);
+      text.setAttribute('y', baselines[i]);
+    });
+  }
+
   function place(node, s) {
+    if (s.kind === 'cell') { placeCell(node, s); return; }
     const set = (name, value) => node.setAttribute(name, value);
     const x = s.x * stretch;
     if (s.kind === 'rect') { set('x', x); set('y', s.y); set('width', Math.max(0, s.w * stretch)); set('height', s.h); }
@@ -89,13 +134,23 @@
   }
 
   function paint(node, s) {
+    if (s.kind === 'cell') { paintCell(node, s); return; }
     const style = node.style;
     style.fill = s.fill === 'hatch' ? 'url(#hatch)' : !s.fill || s.fill === 'none' ? 'none' : `var(--${s.fill})`;
     style.stroke = !s.line || s.line === 'none' ? 'none' : `var(--${s.line})`;
     style.strokeWidth = s.width || '';
     style.strokeDasharray = s.dash || '';
     if (s.kind === 'text') {
-      if (node.textContent !== s.text) node.textContent = s.text;
+      if (node.textContent !== s.text + (s.more || '')) node.textContent = s.text;
+      if (s.more) {
+        node.textContent = s.text;
+        const span = document.createElementNS(SVG, 'tspan');
+        span.setAttribute('class', 'mono more');
+        span.setAttribute('dx', 8);
+        span.style.fill = `var(--${s.ink})`;
+        span.textContent = s.more;
+        node.append(span);
+      }
       node.setAttribute('class', s.mono ? 'mono' : '');
       style.fontSize = `${s.size}px`;
       style.fontWeight = s.weight || 400;
@@ -159,7 +214,7 @@
     at('scenario').textContent = scene.scenario;
     at('time').textContent = at('when').textContent = scene.time;
     at('sentence').textContent = scene.sentence;
-    at('count').textContent = `event ${scene.number} of ${scene.of}`;
+    at('count').innerHTML = `<span class="spare">event </span>${scene.number} of ${scene.of}`;
     at('scrub').value = cursor;
     at('scrub').setAttribute('aria-valuetext', `event ${scene.number} of ${scene.of}, ${scene.time}`);
     at('drawing').setAttribute('aria-label', `${scene.sentence} ${scene.summary}.`);
@@ -280,11 +335,16 @@
   function explain(step, tip) {
     unmark();
     const because = step === undefined ? null : steps[step].because;
+    if (!tip && step !== undefined && step !== cursor) tip = `${steps[step].time} ${steps[step].sentence}`;
     const cause = because === null ? '' : `because of event ${steps[because].number}, ${steps[because].time}: ${steps[because].sentence}`;
     at('foot').textContent = [tip, cause].filter(Boolean).join(' · ') || foot;
     if (because === null) return;
     for (const { node, shape } of elements) {
-      if (shape && shape.of === because && node.style.display !== 'none') { node.classList.add('cause'); marked.push(node); }
+      if (shape && shape.of === because && node.style.display !== 'none') {
+        const box = shape.kind === 'cell' ? node.firstChild : node;
+        box.classList.add('cause');
+        marked.push(box);
+      }
     }
   }
 

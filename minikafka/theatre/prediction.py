@@ -30,9 +30,16 @@ class Prediction:
             return None
         get = given.get if isinstance(given, dict) else lambda name: getattr(given, name, None)
         own = get("answer")
-        return Prediction(get("question") or "", get("options") or (), get("mine"), own if answer is None and not callable(own) else answer)
+        return Prediction(
+            get("question") or "",
+            get("options") or (),
+            get("mine"),
+            own if answer is None and not callable(own) else answer,
+        )
 
-    def stop_before(self, surprise: Callable[[Event], bool] | None, trace: Sequence[Event], scenes: Sequence[dict[str, Any]]) -> None:
+    def stop_before(
+        self, surprise: Callable[[Event], bool] | None, trace: Sequence[Event], scenes: Sequence[dict[str, Any]]
+    ) -> None:
         """Find the last step before the first event that surprises. Without one: the start."""
         position = next((i for i, event in enumerate(trace) if surprise(event)), 0) if surprise else 0
         before = [scene["step"] for scene in scenes if scene["position"] < position]
@@ -46,7 +53,11 @@ class Prediction:
         if not self.mine_words:
             return f"It was {self.answer_words}."
         right = self.mine_words == self.answer_words
-        return f"You said {self.mine_words}, and so it was." if right else f"You said {self.mine_words}. It was {self.answer_words}."
+        return (
+            f"You said {self.mine_words}, and so it was."
+            if right
+            else f"You said {self.mine_words}. It was {self.answer_words}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -25,7 +25,15 @@ def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> lis
     if end - first <= room:
         return [(offset, offset + 1) for offset in range(first, end)]
     edges = [base for base, _, _ in partition["segments"]]
-    wanted = [end - 1, start, *places, *(offset - 1 for offset in places), end - 2, *edges, *(offset + 1 for offset in places)]
+    wanted = [
+        end - 1,
+        start,
+        *places,
+        *(offset - 1 for offset in places),
+        end - 2,
+        *edges,
+        *(offset + 1 for offset in places),
+    ]
     wanted += range(end - 3, first - 1, -1)
     shown: set[int] = set()
     for offset in wanted:
@@ -64,29 +72,40 @@ class Reader:
     away: bool = False  # closed, crashed or frozen
 
 
-class Row:
-    """Draws one partition at a height. pitch: units from one record to the next; tall: values below the keys.
+@dataclass(frozen=True)
+class Style:
+    """How high a row is. header: segments' file names, log start, log end and high watermark stand above; cell: a record's height."""
 
-    header: with the segments' file names and the log start, log end and high watermark above; without it they stand in the margin.
-    """
+    header: bool
+    cell: int
+    words: int  # from the cells' foot to the first line of reader labels
+
+    def height(self, call_outs: int) -> int:
+        return (
+            (58 if self.header else 2)
+            + self.cell
+            + (self.words + (12 if self.header else 5) + CALL_OUT * (call_outs - 1) if call_outs else 24)
+        )
+
+
+LARGE, TALL = Style(True, 30, 42), Style(True, 44, 42)
+MIDDLE, SMALL = Style(False, 30, 34), Style(False, 24, 27)
+
+
+class Row:
+    """Draws one partition at a place (x, y, width). pitch: units from one record to the next; now: the event that is shown."""
 
     def __init__(self, d: Drawing, partition: dict[str, Any], place: tuple[float, float, float], pitch: float, now: int,
-                 *, tall: bool, header: bool) -> None:  # fmt: skip
-        self.d, self.partition, self.now = d, partition, now
+                 readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
+        self.d, self.partition, self.now, self.readers, self.style = d, partition, now, readers, style
         self.x, self.y, self.width = place
-        self.pitch, self.tall, self.header = pitch, tall, header
-        self.cell_height = 44 if tall else 30
-        self.cells_y = self.y + (58 if header else 4)
+        self.pitch = pitch
+        self.values = pitch >= 78
+        self.cells_y = self.y + (58 if style.header else 2)
         self.key = str(partition["partition"])
-        self.columns: list[Column] = []
+        self.columns = columns(partition, [reader.next for reader in readers], int(self.width // pitch) - 1)
 
-    @staticmethod
-    def height(tall: bool, header: bool, call_outs: int) -> int:
-        return (58 if header else 4) + (44 if tall else 30) + 26 + CALL_OUT * call_outs + (8 if call_outs else 0)
-
-    def draw(self, readers: Sequence[Reader]) -> None:
-        room = int(self.width // self.pitch) - 1
-        self.columns = columns(self.partition, [reader.next for reader in readers], room)
+    def draw(self) -> None:
         self._segments()
         records = {record[0]: record for record in self.partition["records"]}
         for number, (offset, up_to) in enumerate(self.columns):
@@ -96,9 +115,9 @@ class Row:
             else:
                 self._record(records[offset], x)
         self._end()
-        if self.header:
+        if self.style.header:
             self._boundaries()
-        self._readers(readers)
+        self._readers()
 
     def left_of(self, offset: int) -> float:
         """x of the boundary before a record."""
@@ -109,10 +128,11 @@ class Row:
         return self.x + (len(self.columns) + beyond) * self.pitch
 
     def _segments(self) -> None:
-        top, height = self.cells_y - (24 if self.header else 4), self.cell_height + 22 + (24 if self.header else 4)
+        above = 24 if self.style.header else 2
+        top, height = self.cells_y - above, self.style.cell + above + (22 if self.style.cell >= 30 else 19)
         for base, up_to, state in self.partition["segments"]:
             inside = [n for n, (offset, upto) in enumerate(self.columns) if offset >= base and upto <= up_to]
-            if not inside and not (state == "active" and self.header):
+            if not inside and not (state == "active" and self.style.header):
                 continue
             at = inside[0] if inside else len(self.columns)
             x, w = self.x + at * self.pitch - 2, max(len(inside), 1) * self.pitch - 1
@@ -122,7 +142,7 @@ class Row:
                 key, x, top, w, height, "none" if gone else "wash", "rule", r=8, dash="4 3" if gone else None,
                 tip=f"segment {base:020d}.log, {state}",
             )  # fmt: skip
-            if not self.header:
+            if not self.style.header:
                 continue
             name, short = f"…{base:04d}.log", f"…{base:04d}"
             room = w - 14
@@ -138,39 +158,36 @@ class Row:
         offset, letter, key, value, number = record
         gone = offset < self.partition["log_start_offset"]
         new = number == self.now
-        name = f"record/{self.key}/{offset}"
-        w = self.pitch - 5
         key_words = "no key" if key is None else f"key {key}"
-        tip = f"offset {offset} · {key_words} · {'no value' if value is None else f'value {value}'}" + (" · deleted" if gone else "")
-        self.d.rect(
-            name, x, self.cells_y, w, self.cell_height, "none" if gone else "cell", "ink" if new else "rule", r=5,
-            dash="3 3" if gone else None, width=2 if new else None, of=number, tip=tip,
+        value_words = "no value" if value is None else f"value {value}"
+        self.d.cell(
+            f"record/{self.key}/{offset}", x, self.cells_y, self.pitch - 5, self.style.cell, letter,
+            ("null" if value is None else value) if self.values else "", str(offset),
+            "none" if gone else "cell", "ink" if new else "rule", "gone" if gone else "ink",
+            dash="3 3" if gone else None, width=2 if new else None, of=number,
+            tip=f"offset {offset} · {key_words} · {value_words}" + (" · deleted" if gone else ""),
         )  # fmt: skip
-        ink = "gone" if gone else "ink"
-        middle = x + w / 2
-        self.d.text(name + "/key", middle, self.cells_y + (18 if self.tall else 20), letter, ink, size=13.5, mono=True, bold=True,
-                    anchor="middle")  # fmt: skip
-        if self.tall:
-            words = fit("null" if value is None else value, w - 8, 12.5)
-            self.d.text(name + "/value", middle, self.cells_y + 36, words, ink, size=12.5, anchor="middle")
-        self.d.text(name + "/offset", middle, self.cells_y + self.cell_height + 16, str(offset), "gone" if gone else "quiet",
-                    size=12.5, mono=True, anchor="middle")  # fmt: skip
 
     def _gap(self, offset: int, up_to: int, x: float) -> None:
         key, middle = f"gap/{self.key}/{up_to}", x + self.pitch / 2 - 2
-        self.d.text(key, middle, self.cells_y + self.cell_height / 2 - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle",
+        self.d.text(key, middle, self.cells_y + self.style.cell / 2 - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle",
                     tip=f"offsets {offset} to {up_to - 1} are not drawn")  # fmt: skip
-        self.d.text(key + "/more", middle, self.cells_y + self.cell_height / 2 + 13, "more", "quiet", size=12, anchor="middle")
+        self.d.text(
+            key + "/more", middle, self.cells_y + self.style.cell / 2 + 13, "more", "quiet", size=12, anchor="middle"
+        )
 
     def _end(self) -> None:
-        x, w = self.x + len(self.columns) * self.pitch, self.pitch - 5
-        name, end = f"next/{self.key}", self.partition["log_end_offset"]
-        self.d.rect(name, x, self.cells_y, w, self.cell_height, "none", "ink", r=5, dash="2 3", tip=f"the next record gets offset {end}")
-        self.d.text(name + "/offset", x + w / 2, self.cells_y + self.cell_height + 16, str(end), size=12.5, mono=True, bold=True,
-                    anchor="middle")  # fmt: skip
+        end = self.partition["log_end_offset"]
+        self.d.cell(
+            f"next/{self.key}", self.x + len(self.columns) * self.pitch, self.cells_y, self.pitch - 5, self.style.cell,
+            below=str(end), fill="none", line="ink", dash="2 3", weight=600, tip=f"the next record gets offset {end}",
+        )  # fmt: skip
 
     def _boundaries(self) -> None:
-        marks = [("log start offset", self.partition["log_start_offset"]), ("log end offset", self.partition["log_end_offset"])]
+        marks = [
+            ("log start offset", self.partition["log_start_offset"]),
+            ("log end offset", self.partition["log_end_offset"]),
+        ]
         watermark = self.partition["high_watermark"]
         if watermark is not None and watermark != self.partition["log_end_offset"]:
             marks.insert(1, ("high watermark", watermark))
@@ -179,35 +196,39 @@ class Row:
             words = f"{name} {offset}"
             half = text_width(words, 12.5, bold=True) / 2
             x = self.left_of(offset) - 2.5
-            middle = min(max(x, half), self.d.width - half)
+            middle = min(max(x, half + 2), self.d.width - half)
             level = next((n for n, right in enumerate(lowest) if middle - half > right + 10), 1)
             lowest[level] = middle + half
             key = f"boundary/{self.key}/{name}"
             foot = self.y + 10 - 17 * level
-            self.d.line(key, x, foot + 6, x, self.cells_y + self.cell_height + 4, "ink", width=1.5)
+            self.d.line(key, x, foot + 6, x, self.cells_y + self.style.cell + 4, "ink", width=1.5)
             self.d.text(key + "/name", middle, foot, words, size=12.5, bold=True, anchor="middle")
 
-    def _readers(self, readers: Sequence[Reader]) -> None:
-        """Call-outs below: from right to left, a label goes lower where it would run into a stem or label to its right."""
-        top = self.cells_y + self.cell_height + 4
-        places: list[tuple[float, int]] = []
-        seen_at: dict[float, int] = {}
-        for reader in sorted(readers, key=lambda reader: (-reader.next, reader.name)):
+    def _readers(self) -> None:
+        top = self.cells_y + self.style.cell
+        for reader, x, level in self.places():
+            left = x + 9 if x + 9 + _wide(reader) <= self.d.width + 12 else x - 9 - _wide(reader) + 12
+            self._reader(reader, x, top + 2, top + self.style.words - 6 + level * CALL_OUT, left)
+
+    def places(self) -> list[tuple[Reader, float, int]]:
+        """Call-outs from right to left: a label goes one level lower where it would run into a stem or label to its right."""
+        places: list[tuple[Reader, float, int]] = []
+        for reader in sorted(self.readers, key=lambda reader: (-reader.next, reader.name)):
             x = self.left_of(reader.next) - 2.5
-            x -= 6 * seen_at.setdefault(x, 0)
-            seen_at[x] = seen_at.get(x, 0) + 1
-            wide = text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 12
-            level = max([level + 1 for other, level in places if other <= x + wide], default=0)
-            places.append((x, level))
-            left = x + 9 if x + 9 + wide <= self.d.width + 12 else x - 9 - wide + 12
-            self._reader(reader, x, top, top + 24 + level * CALL_OUT, left)
+            x -= 6 * sum(1 for other, _, _ in places if other.next == reader.next)
+            reach = x + 9 + _wide(reader)
+            level = max([level + 1 for _, other, level in places if other <= reach], default=0)
+            places.append((reader, x, level))
+        return places
 
     def _reader(self, reader: Reader, x: float, top: float, foot: float, left: float) -> None:
         key = f"reader/{self.key}/{reader.name}"
         colour = "trouble" if reader.trouble else reader.colour
         self.d.line(key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None)
         self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
-        self.d.text(key + "/name", left, foot + 6, reader.name, bold=True, halo="paper")
-        after = left + text_width(reader.name, bold=True) + 8
         ink = "trouble" if reader.trouble else "quiet"
-        self.d.text(key + "/words", after, foot + 6, reader.words, ink, size=12.5, mono=True, halo="paper")
+        self.d.text(key + "/name", left, foot + 6, reader.name, bold=True, more=reader.words, ink=ink, halo="paper")
+
+
+def _wide(reader: Reader) -> int:
+    return text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 
 from minikafka.theatre.drawing import PALETTE, Drawing, Shape, text_width
@@ -25,7 +25,8 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
     top = 66 + 18 * len(lines)
     height = top + 14 + body.bottom + 12
     said = "".join(
-        f'<tspan x="{MARGIN + 96}" dy="{18 if number else 0}">{escape(line)}</tspan>' for number, line in enumerate(lines)
+        f'<tspan x="{MARGIN + 96}" dy="{18 if number else 0}">{escape(line)}</tspan>'
+        for number, line in enumerate(lines)
     )
     header = [
         _text(MARGIN, 24, title, "ink", 16, 600),
@@ -57,7 +58,9 @@ def _rules(name: str, colour: str) -> str:
     return f".f-{name}{{fill:{colour}}}.l-{name}{{stroke:{colour}}}"
 
 
-def _text(x: float, y: float, words: str, fill: str, size: float, weight: int = 400, mono: bool = False, anchor: str = "start") -> str:
+def _text(
+    x: float, y: float, words: str, fill: str, size: float, weight: int = 400, mono: bool = False, anchor: str = "start"
+) -> str:
     return _element(
         {"kind": "text", "x": x, "y": y, "text": words, "fill": fill, "size": size, "weight": weight, "anchor": anchor}
         | ({"mono": "yes"} if mono else {})
@@ -66,6 +69,8 @@ def _text(x: float, y: float, words: str, fill: str, size: float, weight: int = 
 
 def _element(shape: Shape) -> str:
     kind = shape["kind"]
+    if kind == "cell":
+        return _cell(shape)
     extra = _attributes({"opacity": shape.get("fade")})
     paint = f'class="f-{shape.get("fill", "none")} l-{shape.get("line", "none")}"' + _attributes(
         {"stroke-width": shape.get("width"), "stroke-dasharray": shape.get("dash")}
@@ -78,11 +83,12 @@ def _element(shape: Shape) -> str:
             "text-anchor": shape.get("anchor"),
             "font-family": MONO if shape.get("mono") else SANS,
         }
+        paint = f'class="f-{shape["fill"]}"'
         if shape.get("halo"):
             paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
-        else:
-            paint = f'class="f-{shape["fill"]}"'
-        return f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{escape(shape["text"])}</text>'
+        return (
+            f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{escape(shape["text"])}</text>'
+        )
     if kind == "rect":
         place = {"x": shape["x"], "y": shape["y"], "width": shape["w"], "height": shape["h"], "rx": shape.get("r")}
     elif kind == "circle":
@@ -95,11 +101,35 @@ def _element(shape: Shape) -> str:
     return f"<{kind}{_attributes(place)}{extra} {paint}>{tip}</{kind}>"
 
 
+def _cell(shape: Shape) -> str:
+    """As player.js draws it: box, words in the middle, number under it."""
+    box = {name: value for name, value in shape.items() if name not in ("text", "more", "below")}
+    middle, ink = shape["x"] + shape["w"] / 2, shape["ink"]
+    tall = bool(shape.get("more")) and shape["h"] >= 40
+    baseline = shape["y"] + (18 if tall else shape["h"] / 2 + 5)
+    parts = [_element(box | {"kind": "rect"})]
+    words = f'<tspan font-family="{MONO}" font-size="13.5" font-weight="600">{escape(shape.get("text", ""))}</tspan>'
+    if shape.get("more") and not tall:
+        words += f"<tspan> {escape(shape['more'])}</tspan>"
+    parts.append(
+        f'<text x="{middle}" y="{baseline}" text-anchor="middle" font-family="{SANS}" font-size="12.5" class="f-{ink}">{words}</text>'
+    )
+    if tall:
+        parts.append(_text(middle, shape["y"] + 36, shape["more"], ink, 12.5, anchor="middle"))
+    if shape.get("below"):
+        quiet = "gone" if ink == "gone" else "ink" if shape.get("weight") else "quiet"
+        below = shape["y"] + shape["h"] + (16 if shape["h"] >= 30 else 14)
+        parts.append(
+            _text(middle, below, shape["below"], quiet, 12.5, shape.get("weight", 400), mono=True, anchor="middle")
+        )
+    return "".join(parts)
+
+
 def _attributes(values: Mapping[str, object]) -> str:
     return "".join(f' {name}="{value}"' for name, value in values.items() if value is not None)
 
 
-def _wrap(sentence: str, width: float) -> Iterable[str]:
+def _wrap(sentence: str, width: float) -> list[str]:
     lines = [""]
     for word in sentence.split(" "):
         longer = f"{lines[-1]} {word}".strip()

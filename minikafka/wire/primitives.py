@@ -38,6 +38,23 @@ class DecodeError(ValueError):
     """The bytes are not the expected message: truncated, with a nonsense length, or null where that is not allowed."""
 
 
+class ItemBudget:
+    """How many array items one message may still hold. Two bytes on the wire can become 250 bytes of objects in
+    memory, so a frame of 100 MB could fill any machine; Apache Kafka has no such limit. Read on one thread only.
+    """
+
+    MOST = 200_000
+    left = MOST
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise DecodeError(f"its arrays hold more than {self.MOST} items")
+
+
+budget = ItemBudget()
+
+
 class EncodeError(ValueError):
     """The values do not fit the message: an unknown field, a wrong type, or a field that the version does not have."""
 
@@ -187,6 +204,7 @@ def array_reader(flexible: bool, read_item: Reader) -> Reader:
             return None, at
         if length > len(buffer) - at:
             raise DecodeError(f"an array of {length} items is announced, {len(buffer) - at} bytes remain")
+        budget.take(length)
         items = []
         for _ in range(length):
             item, at = read_item(buffer, at)
@@ -226,6 +244,7 @@ def fixed_array_reader(flexible: bool, code: str) -> Reader:
         end = at + length * width
         if end > len(buffer):
             raise DecodeError(f"an array of {length} items is announced, {len(buffer) - at} bytes remain")
+        budget.take(length)
         return list(struct.unpack_from(f">{length}{code}", buffer, at)), end
 
     return read

@@ -150,6 +150,7 @@ class Schema:
 
     def decode(self, version: int, buffer: memoryview, at: int = 0) -> tuple[Message, int]:
         """The message and the position behind it. Raises DecodeError; ValueError if there is no such version."""
+        primitives.budget.left = primitives.ItemBudget.MOST
         try:
             return self._codec(version).decode(buffer, at)
         except (layouts.error, IndexError):

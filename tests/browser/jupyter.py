@@ -1,4 +1,4 @@
-"""JupyterLab as a learner's browser sees it: a server on a folder of its own, Chromium, and the pictures inside cells."""
+"""JupyterLab as a learner has it: a server on a folder of its own, Chromium, and the pictures inside cells."""
 
 import os
 import shutil
@@ -91,7 +91,8 @@ class Lesson:
 
     def command(self, name: str, **args: str) -> None:
         """One of JupyterLab's commands, to its end."""
-        self.page.evaluate("([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)", [name, args])
+        call = "([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)"
+        self.page.evaluate(call, [name, args])
 
     def run_all(self) -> None:
         self.command("notebook:run-all-cells")
@@ -119,6 +120,21 @@ class Lesson:
 
     def active_cell(self) -> int:
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+
+    def theme(self, name: str) -> None:
+        """"light" or "dark", until the page shows it."""
+        self.command("apputils:change-theme", theme=f"JupyterLab {name.title()}")
+        light = str(name == "light").lower()
+        self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=light)
+
+    def room_for_pictures(self, width: int) -> None:
+        """Makes the window as wide as it must be for a picture of `width` pixels."""
+        frame = ".jp-OutputArea iframe"
+        window = self.page.viewport_size or {"width": 1366}
+        beside = window["width"] - self.page.locator(frame).first.evaluate("frame => frame.clientWidth")
+        self.page.set_viewport_size({"width": width + beside, "height": 900})
+        measured = "([frame, width]) => document.querySelector(frame).clientWidth === width"
+        self.page.wait_for_function(measured, arg=[frame, width])
 
     def picture(self, nth: int = 0) -> "Picture":
         """The nth picture of the notebook, scrolled into view."""

@@ -1,4 +1,4 @@
-"""Pictures in a browser: in JupyterLab they play, take their keys, survive save, restart and reopening; nobody is locked out."""
+"""Pictures in a browser: in JupyterLab they play, keep their keys, survive save and restart; axe finds nothing."""
 
 import pytest
 
@@ -83,22 +83,17 @@ def test_axe_finds_nothing_serious_inside_the_frame(lesson):
     assert lesson.picture().violations() == []
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
+@pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("width", [960, 700])
 def test_a_picture_follows_the_theme_and_fits_its_cell(lesson, theme, width):
-    lesson.command("apputils:change-theme", theme=theme)
-    page = lesson.page
-    page.set_viewport_size({"width": width + 130, "height": 900})
-    lesson.command("application:set-mode", mode="single-document")
+    lesson.theme(theme)
+    lesson.room_for_pictures(width)
     picture = lesson.picture()
-    light = str(theme.endswith("Light")).lower()
-    page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=light)
-    wanted = "light" if light == "true" else "dark"
-    picture.frame.wait_for_function("wanted => document.documentElement.dataset.theme === wanted", arg=wanted)
+    followed = "theme => document.documentElement.dataset.theme === theme"
+    picture.frame.wait_for_function(followed, arg=theme)
+    screenshot(lesson.page, f"jupyterlab-{theme}-{width}")
     assert picture.overflow() <= 0
     assert picture.violations() == []
-    screenshot(page, f"jupyterlab-{wanted}-{width}")
-    page.set_viewport_size({"width": 1366, "height": 768})
 
 
 def test_a_saved_notebook_plays_after_a_restart_and_without_a_run(lesson):
@@ -130,7 +125,7 @@ def log_picture():
     return cluster.play("log")
 
 
-def partitions_picture():
+def partitioner_picture():
     """Keys to three partitions, and a fourth one."""
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=3)
@@ -142,12 +137,12 @@ def partitions_picture():
         for name in ("alice", "bob", "carol", "dan"):
             producer.send("orders", key=name, value="paid")
         cluster.run(seconds=1)
-    return cluster.play("partitions")
+    return cluster.play("partitioner")
 
 
 @pytest.mark.parametrize("width", [960, 700])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("make", [log_picture, partitions_picture])
+@pytest.mark.parametrize("make", [log_picture, partitioner_picture])
 def test_a_saved_page_plays_fits_and_is_accessible(browser, tmp_path, make, scheme, width):
     path = tmp_path / "picture.html"
     make().save(path)

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: murmur2 as the Java client has it, uniform sticky, round-robin, somebody's own rule."""
+"""Which partition a record goes to: murmur2 as in Java, uniform sticky, round-robin, somebody's own rule."""
 
 import random
 
@@ -62,9 +62,7 @@ def test_a_key_may_move_when_the_count_grows():
     rule = DefaultPartitioner(seeded())
     before = {rule.choose(b"%d" % n, None, Partitions("t", [0, 1, 2], []), (None, None)).partition for n in range(9)}
     moved = [
-        n
-        for n in range(9)
-        if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
+        n for n in range(9) if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
     ]
     assert before == {0, 1, 2} and moved
 
@@ -141,7 +139,7 @@ def test_a_partitioner_of_kafka_python_works_unchanged():
 
 @pytest.mark.parametrize("answer", [3, -1, None, "0", True, 1.0])
 def test_an_answer_that_is_no_partition_is_refused_in_plain_words(answer):
-    with pytest.raises(ValueError, match="the partitioner <lambda> returned .*; orders has partitions 0 to 2"):
+    with pytest.raises(ValueError, match=r"the partitioner <lambda> returned .*; orders has partitions 0 to 2"):
         CustomPartitioner(lambda *_: answer).choose(b"", b"", three(), (None, None))
 
 

@@ -44,7 +44,7 @@ def test_names_that_differ_only_in_dot_and_underscore_collide(broker, name):
     [
         ({"num_partitions": 0}, Error.INVALID_PARTITIONS),
         ({"num_partitions": -2}, Error.INVALID_PARTITIONS),
-        ({"num_partitions": 10_001}, Error.INVALID_PARTITIONS),
+        ({"num_partitions": 10_001}, Error.POLICY_VIOLATION),
         ({"replication_factor": 0}, Error.INVALID_REPLICATION_FACTOR),
         ({"replication_factor": 2}, Error.INVALID_REPLICATION_FACTOR),
         ({"configs": configs(retention_ms="soon")}, Error.INVALID_CONFIG),
@@ -117,8 +117,8 @@ def test_what_names_an_unknown_partition_says_so(broker, topic):
     assert delete_records(broker, topic, 0, partition=7).error_code == unknown
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 100_000])
-def test_partitions_only_grow_and_within_reason(broker, name, count):
+@pytest.mark.parametrize("count", [-1, 0, 1, 2])
+def test_partitions_only_grow(broker, name, count):
     broker.create_topic(name, partitions=2)
     asked = {"name": name, "count": count, "assignments": None}
     answer = broker.ask("CreatePartitions", 1, topics=[asked], timeout_ms=1000)
@@ -135,7 +135,6 @@ def test_partitions_only_grow_and_within_reason(broker, name, count):
         ({"name": "retention.ms", "value": "soon"}, Error.INVALID_CONFIG),
         ({"name": "retention.ms", "value": "1", "config_operation": 2}, Error.INVALID_CONFIG),
         ({"name": "retention.ms", "value": None}, Error.INVALID_REQUEST),
-        ({"name": "retention.ms", "value": "1", "config_operation": 9}, Error.INVALID_REQUEST),
     ],
 )
 def test_a_config_that_cannot_be_set_is_refused(broker, topic, change, error):
@@ -182,7 +181,7 @@ def test_two_batches_for_one_partition_are_refused(broker, topic):
 
 
 def test_a_batch_that_is_cut_off_is_refused(broker, topic):
-    assert broker.produce(topic, batch(b"abcdefgh")[:-3]).error_code == Error.CORRUPT_MESSAGE
+    assert broker.produce(topic, batch(b"abcdefgh")[:-3]).error_code == Error.INVALID_RECORD
 
 
 def test_a_timestamp_far_in_the_future_is_refused(broker, topic):
@@ -202,9 +201,12 @@ def test_only_the_wrong_partition_of_a_request_is_refused(broker, topic):
 
 @pytest.fixture
 def producer_id(broker):
-    answer = broker.ask("InitProducerId", 1, transactional_id=None, transaction_timeout_ms=60_000)
-    assert (answer.error_code, answer.producer_epoch) == (0, 0)
-    return answer.producer_id
+    """A new one. Apache Kafka asks for patience while it fetches its first block of ids."""
+    while True:
+        answer = broker.ask("InitProducerId", 1, transactional_id=None, transaction_timeout_ms=60_000)
+        if answer.error_code != Error.COORDINATOR_LOAD_IN_PROGRESS:
+            assert (answer.error_code, answer.producer_epoch) == (0, 0)
+            return answer.producer_id
 
 
 def numbered(value, producer_id, sequence, epoch=0):
@@ -229,7 +231,8 @@ def test_a_gap_in_the_sequence_is_refused(broker, topic, producer_id):
 def test_a_duplicate_older_than_five_batches_is_refused(broker, topic, producer_id):
     for sequence in range(7):
         assert broker.produce(topic, numbered(b"x", producer_id, sequence)).error_code == 0
-    assert broker.produce(topic, numbered(b"x", producer_id, 0)).error_code == Error.DUPLICATE_SEQUENCE_NUMBER
+    refused = broker.produce(topic, numbered(b"x", producer_id, 0))
+    assert refused.error_code == Error.OUT_OF_ORDER_SEQUENCE_NUMBER, "only the last five are remembered"
 
 
 def test_an_older_epoch_is_fenced_and_a_new_one_begins_at_zero(broker, topic, producer_id):

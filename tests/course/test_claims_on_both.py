@@ -209,14 +209,14 @@ def test_retention_deletes_whole_segments_and_rolls_the_active_one_when_all_are_
     """minikafka's half is lesson 01 itself: there the days pass on a virtual clock."""
     start = int(time.time() * 1000) - 20 * DAY
     partition = TopicPartition(topic(retention_ms=-1), 0)  # segment.ms is seven days unless told otherwise
-    for day in range(21):
-        write(partition.topic, [b"%d" % day], partition=0, timestamp_ms=start + day * DAY)
+    for day in range(20):
+        write(partition.topic, [b"%d" % day], partition=0, timestamp_ms=start + day * (DAY + MINUTE))
     consumer = reader(partition)
-    for retention_ms, log_start_offset in ((7 * DAY, 8), (1, 21)):
+    for retention_ms, log_start_offset in ((7 * DAY, 7), (1, 20)):
         retention = ConfigResource("TOPIC", partition.topic, {"retention.ms": str(retention_ms)})
         topic.admin.alter_configs([retention])
         until = time.monotonic() + PATIENCE_SECONDS
         while consumer.beginning_offsets([partition])[partition] < log_start_offset and time.monotonic() < until:
             pass
         assert consumer.beginning_offsets([partition])[partition] == log_start_offset
-    assert write(partition.topic, [b"again"], partition=0)[0].offset == 21
+    assert write(partition.topic, [b"again"], partition=0)[0].offset == 20

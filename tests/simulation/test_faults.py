@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.structs import TopicPartition
-from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
+from minikafka.faults import Crash, Cut, Delay, Freeze, Lose, Skew
 from minikafka.simulation.cluster import Cluster
 
 LOG = TopicPartition("log", 0)
@@ -111,7 +111,8 @@ def test_kip_98_five_in_flight_and_a_bad_network_keep_order_and_lose_nothing(see
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_consumer_on_a_bad_network_reads_everything_once(seed):
-    faults = [Lose("consumer 1", 1, api, chance_percent=20, answer=True) for api in ("Fetch", "ListOffsets", "Metadata")]
+    apis = ("Fetch", "ListOffsets", "Metadata")
+    faults = [Lose("consumer 1", 1, api, chance_percent=20, answer=True) for api in apis]
     cluster = Cluster(seed=seed, faults=faults)
     cluster.create_topic("log")
     producer, consumer = cluster.producer(), cluster.consumer("log", auto_offset_reset="earliest")
@@ -161,6 +162,18 @@ def test_a_plan_crashes_freezes_and_delays_at_its_times():
     ]
 
 
+def test_a_wall_clock_that_is_off_shows_in_timestamps_and_moves_no_deadline():
+    def timestamps(*faults):
+        cluster = made(faults=faults)
+        cluster.create_topic("stamped", configs={"message.timestamp.type": "LogAppendTime"})
+        producer = cluster.producer()
+        return [producer.send(topic, value="x").get().timestamp for topic in ("log", "stamped")], cluster.now_ms
+
+    (created, appended), now_ms = timestamps()
+    assert timestamps(Skew("producer 1", -5000)) == ([created - 5000, appended], now_ms)
+    assert timestamps(Skew(1, 7000)) == ([created, appended + 7000], now_ms)
+
+
 def test_a_fault_is_one_line_to_paste():
     fault = Crash("write_invoices", call=4)
     assert eval(repr(fault)) == fault
@@ -180,7 +193,7 @@ def test_a_crashed_client_says_so_and_starts_again_without_memory():
     cluster.crash(producer)
     cluster.crash(consumer)
     for call in (lambda: producer.send("log", value="x"), consumer.poll):
-        with pytest.raises(IllegalStateError, match="crashed: cluster.restart"):
+        with pytest.raises(IllegalStateError, match=r"crashed: cluster\.restart"):
             call()
     cluster.restart(producer)
     cluster.restart(consumer)

@@ -71,7 +71,7 @@ def test_a_program_waits_until_its_condition_holds_and_not_longer(house):
     house.start(reader)
     house.start(writer)
     house.run(500)
-    assert house.log == [(70)]
+    assert house.log == [(70, "read")]
 
 
 def test_a_crash_ends_a_program_at_a_blocking_call_and_no_finally_runs(house):
@@ -112,7 +112,7 @@ def test_calls_of_a_dead_program_end_it_even_if_it_catches_everything(house):
             while True:
                 try:
                     house.sleep(1)
-                except:  # noqa: E722
+                except BaseException:
                     house.say("caught")
                     raise
 

@@ -1,4 +1,4 @@
-"""kio, an independent implementation generated from Kafka's definitions, writes the same bytes and reads the same values."""
+"""kio, an independent implementation, writes the same bytes and reads the same values."""
 
 import dataclasses
 import datetime
@@ -33,7 +33,7 @@ some = settings(max_examples=12)
 
 
 def plain(value: Any) -> Any:
-    """kio's value as ours: it has richer types for times, uuids and error codes, and leaves the unit out of their names."""
+    """kio's value as ours: it has richer types for times, uuids and error codes."""
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether the values agree in all fields that kio has at this version."""
+    """Whether the values agree in all fields that kio has at this version. It leaves units out of names."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         names = {name: name if name in ours else f"{name}_ms" for name in theirs}
         return all(same(ours[names[name]], theirs[name]) for name in theirs)

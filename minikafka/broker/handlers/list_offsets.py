@@ -35,13 +35,8 @@ def look_up(broker: Broker, request: Call, topic: str, partition: Any) -> dict[s
         timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition)
     except KafkaError as error:
         return {"partition_index": partition.partition_index, "error_code": error.error, "timestamp": -1, "offset": -1}
-    return {
-        "partition_index": partition.partition_index,
-        "error_code": Error.NONE,
-        "timestamp": timestamp,
-        "offset": offset,
-        "leader_epoch": leader_epoch,
-    }
+    answer = {"partition_index": partition.partition_index, "timestamp": timestamp, "offset": offset}
+    return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
 
 
 def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tuple[int, int, int]:

@@ -99,9 +99,7 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
             Error.INVALID_RECORD,
             f"Produce requests with version {version} are only allowed to contain record batches with magic version 2",
         )
-    if batch.size_bytes > len(records):
-        raise KafkaError(Error.CORRUPT_MESSAGE, "the record batch is cut off")
-    if batch.size_bytes < len(records):
+    if batch.size_bytes != len(records):
         raise KafkaError(
             Error.INVALID_RECORD,
             f"Produce requests with version {version} are only allowed to contain exactly one record batch",

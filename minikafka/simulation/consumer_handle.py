@@ -1,0 +1,243 @@
+"""The consumer that a learner holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.clients.consumer import Consumer
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
+from minikafka.clients.offsets import EARLIEST, LATEST
+from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition
+from minikafka.simulation.calls import recorded
+from minikafka.simulation.handles import Handle
+
+PATIENCE_MS = 60_000  # how long iterating at top level waits for one more record
+
+
+class ConsumerHandle(Handle):
+    """A consumer, used as kafka-python's KafkaConsumer."""
+
+    @property
+    def core(self) -> Consumer:
+        assert isinstance(self._process.core, Consumer)
+        return self._process.core
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return dict(self.core.config)
+
+    # what it reads
+
+    @recorded
+    def subscribe(self, topics: Iterable[str] | str = ()) -> None:
+        """Read all partitions of these topics (there are no groups yet)."""
+        self._begin()
+        names = [topics] if isinstance(topics, str) else list(topics)
+        self.core.subscribe(names)
+
+    @recorded
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others."""
+        self._begin()
+        self.core.assign([self._partition(each) for each in partitions])
+
+    @recorded
+    def unsubscribe(self) -> None:
+        self._begin()
+        self.core.assign([])
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self.core.assigned)
+
+    def subscription(self) -> set[str] | None:
+        return set(self.core.topics) or None
+
+    # reading
+
+    @recorded
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What came since the last poll, {TopicPartition: [ConsumerRecord]}; waits for some up to timeout_ms."""
+        self._begin("poll")
+        if timeout_ms < 0:
+            raise ValueError("timeout_ms must not be negative")
+        if max_records is not None and max_records < 1:
+            raise ValueError("max_records must be at least 1")
+        records = self._poll(timeout_ms, max_records or self.core.config["max_poll_records"])
+        if not records and self._cluster.kernel.program() is None:
+            self._cluster.say_why_nothing_came(self, timeout_ms)
+        return records
+
+    def _poll(self, timeout_ms: float | None, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        if not self.core.assigned and not self.core.topics:
+            raise IllegalStateError(f"{self.name} reads nothing yet: subscribe() or assign() first")
+        core = self.core  # a restart puts another one in its place; a dead program's `finally` must not touch that
+        core.begin_poll(self._now)
+        self._turn()
+        try:
+            # An empty poll takes a ms, even with a time-out of 0: so a program that polls in a loop lets time pass.
+            self._wait(core.has_records, None if timeout_ms is None else max(1, timeout_ms))
+            return core.take(max_records, self._now)
+        finally:
+            core.end_poll()
+            if self._process.core is core and self._process.state == "up":
+                self._turn()
+
+    def __iter__(self) -> ConsumerHandle:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        """One record after the other.
+
+        In a program it waits for ever; at top level it ends after 60 virtual seconds without one.
+        """
+        return self._next_record()
+
+    @recorded
+    def _next_record(self) -> ConsumerRecord:
+        if self._process.core.closed and self._process.state == "up":
+            raise StopIteration
+        self._begin("poll")
+        patience_ms = self.core.config["consumer_timeout_ms"]
+        at_top_level = self._cluster.kernel.program() is None
+        if patience_ms is None and at_top_level:
+            patience_ms = PATIENCE_MS
+        records = self._poll(patience_ms, 1)
+        for found in records.values():
+            return found[0]
+        if at_top_level and self.core.config["consumer_timeout_ms"] is None:
+            print(f"{self.name}: no record for {PATIENCE_MS // 1000} virtual seconds, so the loop ends here.")
+        raise StopIteration
+
+    # positions
+
+    @recorded
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on from this offset."""
+        self._begin()
+        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+            raise ValueError(f"an offset is a number from 0 on, not {offset!r}")
+        self._at_time()
+        self._assigned([partition])
+        self.core.seek(self._partition(partition), offset)
+
+    @recorded
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Read on from the oldest record there is; without partitions, in all."""
+        self._begin()
+        self.core.seek_to("earliest", self._assigned(partitions))
+
+    @recorded
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Read only what comes from the next poll on; without partitions, in all."""
+        self._begin()
+        self.core.seek_to("latest", self._assigned(partitions))
+
+    @recorded
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+        """The offset of the next record that poll() gives."""
+        self._begin("position")
+        asked = self._partition(partition)
+        self._assigned([asked])
+        core = self.core
+        held = core.held(asked)
+        if held.position is None:
+            core.begin_poll(self._now)
+            self._turn()
+            try:
+                limit_ms = core.request_timeout_ms if timeout_ms is None else timeout_ms
+                self._wait(lambda: held.position is not None or core.error is not None, limit_ms)
+                core.raise_error()
+            finally:
+                core.end_poll()
+        if held.position is None:
+            raise KafkaTimeoutError(f"the position in {asked} could not be found in time")
+        return held.position
+
+    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The partitions, all if none are given.
+
+        A subscription has none before metadata came: then this waits for it.
+        """
+        wanted = [self._partition(each) for each in partitions]
+        missing = [topic for topic in self.core.topics if not self.core.metadata.partitions(topic)]
+        if missing:
+            self.core.begin_poll(self._now)
+            self._turn()
+            self._wait(lambda: not any(not self.core.metadata.partitions(topic) for topic in missing), 30_000)
+            self.core.end_poll()
+        return wanted or list(self.core.assigned)
+
+    @recorded
+    def pause(self, *partitions: TopicPartition) -> None:
+        """poll() gives nothing of these partitions until resume()."""
+        self._begin()
+        self._at_time()
+        self.core.pause(self._assigned(partitions) if partitions else [])
+
+    @recorded
+    def resume(self, *partitions: TopicPartition) -> None:
+        self._begin()
+        self._at_time()
+        self.core.pause(self._assigned(partitions) if partitions else [], paused=False)
+
+    def paused(self) -> set[TopicPartition]:
+        return {partition for partition, held in self.core.assigned.items() if held.paused}
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """The high watermark as the last fetch saw it."""
+        return self.core.held(self._partition(partition)).high_watermark
+
+    def _at_time(self) -> None:
+        self.core.trace.now = self._cluster.kernel.clock.now_ms
+
+    # asking without moving
+
+    @recorded
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The oldest offset of each partition."""
+        return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, EARLIEST)).items()}
+
+    @recorded
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset that the next record of each partition will get."""
+        return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, LATEST)).items()}
+
+    @recorded
+    def offsets_for_times(
+        self, timestamps: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first record at or after a time (ms since the epoch), None if there is none."""
+        for partition, timestamp in timestamps.items():
+            if timestamp < 0:
+                raise ValueError(f"the time for {partition} is {timestamp}: it can't be negative")
+        answers = self._ask({partition: int(timestamp) for partition, timestamp in timestamps.items()})
+        return {partition: None if each.offset < 0 else each for partition, each in answers.items()}
+
+    def _ask(self, timestamps: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
+        self._begin("offsets")
+        wanted = {self._partition(partition): timestamp for partition, timestamp in timestamps.items()}
+        lookup = self.core.ask_offsets(wanted, self._now)
+        self._turn()
+        if not self._wait(lambda: lookup.is_done, self.core.request_timeout_ms):
+            self.core.lookups.give_up(lookup)
+            raise KafkaTimeoutError(f"no answer about {', '.join(map(str, wanted))} in time: do they exist?")
+        answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
+        return {partition: answers[partition] for partition in wanted}
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """The partitions of a topic, as this consumer learns them now; None if there is no such topic."""
+        self._begin("partitions_for_topic")
+        self.core.metadata.want(topic)
+        self._cluster.check_topic(topic)
+        self.core.begin_poll(self._now)
+        self._turn()
+        self._wait(lambda: bool(self.core.metadata.partitions(topic)), 30_000)
+        self.core.end_poll()
+        found = self.core.metadata.partitions(topic)
+        return set(found) if found else None
+
+    def commit(self, *args: Any, **kwargs: Any) -> None:
+        raise IllegalStateError("commit() needs a consumer group (group_id), and groups are not here yet")
+
+    committed = commit_async = commit

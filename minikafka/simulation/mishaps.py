@@ -1,0 +1,177 @@
+"""Crashes, freezes and cuts: by hand, or when the time of a plan's fault has come.
+
+A client lives in the process of the program that was given it or made it: a crash or a freeze of one is one of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.faults import Crash, Cut, Fault, Freeze, Place, node_name
+from minikafka.simulation.calls import Book, recorded
+from minikafka.simulation.clock import Clock
+from minikafka.simulation.handles import Handle
+from minikafka.simulation.kernel import Kernel
+from minikafka.simulation.network import Network
+from minikafka.simulation.processes import BrokerProcess, ClientProcess, Process
+from minikafka.simulation.programs import Program
+
+Target = Place | Handle | Program
+
+
+class Mishaps:
+    """The part of Cluster that lets things go wrong."""
+
+    book: Book
+    kernel: Kernel
+    _clock: Clock
+    _network: Network
+    _brokers: dict[int, BrokerProcess]
+    _clients: dict[str, Handle]
+
+    @recorded
+    def crash(self, target: Target, call: int | None = None) -> None:
+        """kill -9 of a broker (its id), a client, or a program with its clients.
+
+        call: at the program's call-th blocking call from its start.
+        """
+        found = self._find(target)
+        if call is not None:
+            if not isinstance(found, Program):
+                raise TypeError("only a program can crash at a call")
+            found.crash_at_call = call
+        elif isinstance(found, Program):
+            self._crash_program(found)
+        else:
+            for program in self._users(found):
+                self._crash_program(program)
+            found.crash()
+        self.kernel.programs.leave_if_dead()
+
+    @recorded
+    def freeze(self, target: Target, seconds: float | None = None) -> None:
+        """Let it stand still, connections open, as in a long garbage collection. seconds: then it goes on."""
+        found = self._find(target)
+        for process in self._processes_of(found):
+            process.freeze()
+        for program in self._programs_of(found):
+            if program.state == "running":
+                program.state = "frozen"
+        if seconds is not None:
+            self._clock.schedule(self._clock.now_ms + round(seconds * 1000), lambda: self._thaw(found))
+
+    @recorded
+    def thaw(self, target: Target) -> None:
+        """Let a frozen one go on."""
+        self._thaw(self._find(target))
+
+    @recorded
+    def restart(self, target: Target) -> None:
+        """Start it again: a broker on its disk, a client or a program from its beginning, remembering nothing."""
+        self._restart(self._find(target))
+
+    @recorded
+    def cut(self, one: Target, other: Target) -> None:
+        """Let nothing pass between two of them until heal()."""
+        for mine in self._processes_of(self._find(one)):
+            for theirs in self._processes_of(self._find(other)):
+                self._network.cut(mine.name, theirs.name)
+
+    @recorded
+    def heal(self) -> None:
+        """End all cuts; what was on its way arrives."""
+        self._network.heal()
+
+    # inside
+
+    def _find(self, target: Target) -> Process | Program:
+        """The broker, client or program that is meant; names as in the trace work too."""
+        if isinstance(target, Program):
+            return target
+        if isinstance(target, Handle):
+            return target._process
+        programs = {each.name: each for each in self.kernel.programs.all}
+        clients = {name: each._process for name, each in self._clients.items()}
+        brokers = {each.name: each for each in self._brokers.values()}
+        known: dict[str, Process | Program] = {**brokers, **clients, **programs}
+        name = node_name(target) if isinstance(target, (int, str)) else getattr(target, "__name__", repr(target))
+        if name not in known:
+            raise ValueError(
+                f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
+            )
+        return known[name]
+
+    def _users(self, process: Process) -> list[Program]:
+        """The programs that a client belongs to."""
+        return [
+            each for each in self.kernel.programs.all if any(client._process is process for client in clients_of(each))
+        ]
+
+    def _processes_of(self, found: Process | Program) -> list[Process]:
+        return [client._process for client in clients_of(found)] if isinstance(found, Program) else [found]
+
+    def _programs_of(self, found: Process | Program) -> list[Program]:
+        return [found] if isinstance(found, Program) else self._users(found)
+
+    def _crash_program(self, program: Program) -> None:
+        if program.alive:
+            program.state = "crashed"
+            program.crash_at_call = None
+            for client in clients_of(program):
+                client._process.crash()
+
+    def _thaw(self, found: Process | Program) -> None:
+        for process in self._processes_of(found):
+            process.thaw()
+        for program in self._programs_of(found):
+            if program.state == "frozen":
+                program.state = "running"
+
+    def _restart(self, found: Process | Program) -> None:
+        if isinstance(found, BrokerProcess):
+            found.restart()
+            return
+        if isinstance(found, ClientProcess):
+            programs = [each for each in self._users(found) if each.state == "crashed"]
+            if not programs:
+                self._handle_of(found)._restart()
+            for program in programs:
+                self._restart(program)
+            return
+        assert isinstance(found, Program)
+        self._crash_program(found)
+        for client in (*found.args, *found.kwargs.values()):
+            if isinstance(client, Handle):
+                client._restart()
+        self.kernel.programs.begin(found)
+
+    def _handle_of(self, process: Process) -> Handle:
+        return next(each for each in self._clients.values() if each._process is process)
+
+    def _begin(self, fault: Fault) -> None:
+        """A fault of the plan whose time has come."""
+        if isinstance(fault, Cut):
+            one, other = node_name(fault.one), node_name(fault.other)
+            self._network.cut(one, other)
+            if fault.for_ms is not None:
+                self._clock.schedule(self._clock.now_ms + fault.for_ms, lambda: self._network.heal(one, other))
+        elif isinstance(fault, Freeze):
+            self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
+        elif isinstance(fault, Crash):
+            self._without_record(self.crash, fault.node)
+            if fault.restart_after_ms is not None:
+                at_ms = self._clock.now_ms + fault.restart_after_ms
+                self._clock.schedule(at_ms, lambda: self._without_record(self.restart, fault.node))
+
+    def _without_record(self, method: Callable[..., Any], *args: Any) -> None:
+        inside, self.book.inside = self.book.inside, True
+        try:
+            method(*args)
+        finally:
+            self.book.inside = inside
+
+
+def clients_of(program: Program) -> list[Handle]:
+    """The clients that live and die with a program: its arguments, and those it made."""
+    return [each for each in (*program.args, *program.kwargs.values(), *program.made) if isinstance(each, Handle)]

@@ -1,0 +1,162 @@
+"""The producer that a learner holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.clients.future import Future
+from minikafka.clients.producer import Producer
+from minikafka.clients.serializers import apply, serialize
+from minikafka.simulation.calls import recorded
+from minikafka.simulation.handles import Handle, counted
+from minikafka.wire.errors import Error, KafkaError
+
+
+class ProducerHandle(Handle):
+    """A producer, used as kafka-python's KafkaProducer. Keys and values may be text, bytes, or what JSON knows."""
+
+    @property
+    def core(self) -> Producer:
+        assert isinstance(self._process.core, Producer)
+        return self._process.core
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return dict(self.core.config)
+
+    def _state(self) -> str:
+        waiting = self.waiting_records() if self._process.state == "up" else 0
+        return super()._state() + (f", {counted(waiting, 'record')} waiting" if waiting else "")
+
+    def waiting_records(self) -> int:
+        """Records that have not left yet."""
+        return 0 if self.core.closed else self.core.accumulator.waiting_records()
+
+    @recorded
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Iterable[tuple[str, bytes]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Future:
+        """Put a record into the producer's buffer; it leaves linger_ms later, or with a full batch.
+
+        Waits only for the topic's metadata the first time, and while the buffer is full. The future's get() gives
+        RecordMetadata.
+        """
+        self._begin("send")
+        if not isinstance(topic, str):
+            raise TypeError(f"the topic is a text, not {topic!r}")
+        sent_headers = checked_headers(headers)
+        config = self.core.config
+        key_bytes = self._bytes("key", config["key_serializer"], topic, sent_headers, key)
+        value_bytes = self._bytes("value", config["value_serializer"], topic, sent_headers, value)
+        future = self._refused(topic, key_bytes, value_bytes, sent_headers)
+        if future is None:
+            original = (key, value)
+            now = self._now
+            future = self.core.send(topic, value_bytes, key_bytes, sent_headers, partition, timestamp_ms, now, original)
+            self._turn()
+        future.wait = self._wait_for_future
+        self._cluster.futures.append(future)
+        return future
+
+    def _bytes(self, what: str, serializer: Any, topic: str, headers: Any, data: Any) -> bytes | None:
+        if serializer is None:
+            return serialize(data)
+        serialized = apply(serializer, topic, headers, data)
+        if serialized is not None and not isinstance(serialized, (bytes, bytearray, memoryview)):
+            raise TypeError(f"the {what}_serializer returned {type(serialized).__name__}, not bytes")
+        return None if serialized is None else bytes(serialized)
+
+    def _refused(self, topic: str, key: bytes | None, value: bytes | None, headers: Any) -> Future | None:
+        """Wait until the record can be buffered; a failed future if it can't.
+
+        As in kafka-python, send() itself doesn't raise then.
+        """
+        future = Future()
+        try:
+            size = self.core.size_of(key, value, headers)
+            self._wait_for_metadata(topic)
+            patience_ms = self.core.config["max_block_ms"]
+            if not self.core.accumulator.has_room(size) and not self._wait(
+                lambda: self.core.accumulator.has_room(size), patience_ms
+            ):
+                raise KafkaTimeoutError(f"the buffer (buffer_memory) stayed full for {patience_ms / 1000:g} s")
+        except KafkaError as error:
+            future.fail(error)
+            return future
+        return None
+
+    def _wait_for_metadata(self, topic: str) -> None:
+        metadata = self.core.metadata
+        if not metadata.want(topic):
+            self.core.tick(self._now)
+            self._turn()
+
+            def settled() -> bool:
+                error = self.core.metadata.errors.get(topic, Error.NONE)
+                return bool(self.core.metadata.partitions(topic)) or not (error is Error.NONE or error.retriable)
+
+            self._wait(settled, self.core.config["max_block_ms"])
+            if not self.core.metadata.partitions(topic):
+                error = self.core.metadata.errors.get(topic, Error.NONE)
+                metadata.wanted.pop(topic, None)
+                if error is Error.NONE or error.retriable:
+                    seconds = self.core.config["max_block_ms"] / 1000
+                    raise KafkaTimeoutError(f"no metadata for topic {topic!r} within max_block_ms ({seconds:g} s)")
+                raise KafkaError(error, f"topic {topic!r}: {error.message}")
+
+    def _wait_for_future(self, future: Future, timeout: float | None) -> None:
+        self._begin("get")
+        self._cluster.wait_for_future(future, timeout)
+
+    @recorded
+    def flush(self, timeout: float | None = None) -> None:
+        """Send everything now and wait until all of it is acknowledged or has failed; timeout: seconds."""
+        self._begin("flush")
+        self._flush(timeout)
+
+    def _flush(self, timeout: float | None) -> None:
+        core = self.core
+        batches = core.unfinished()
+        core.flushing += 1
+        core.tick(self._now)
+        self._turn()
+        try:
+            limit_ms = None if timeout is None else timeout * 1000
+            done = self._wait(lambda: all(batch.done for batch in batches), limit_ms)
+        finally:
+            core.flushing -= 1
+        if not done:
+            raise KafkaTimeoutError("flush: not everything was acknowledged in time")
+
+    def _before_close(self, timeout: float | None) -> None:
+        try:
+            self._flush(timeout)
+        except KafkaTimeoutError:
+            pass  # the futures that are left fail with the close
+
+    def partitions_for(self, topic: str) -> set[int]:
+        """The partitions of a topic as this producer knows them."""
+        self._begin("partitions_for")
+        self._wait_for_metadata(topic)
+        return set(self.core.metadata.partitions(topic) or {})
+
+
+def checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
+    """Headers as (text, bytes) pairs; text values become UTF-8."""
+    if headers is None:
+        return []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    found = []
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f'headers are (name, value) pairs such as ("source", b"shop"), not {pair!r}')
+        found.append((pair[0], serialize(pair[1])))
+    return found
