@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_serve_options(serve)
     chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
-    lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy of a lesson to my/.")
+    lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy to my/.")
     lesson.add_argument("number", help="the lesson's number, for example 05")
     edition = lesson.add_mutually_exclusive_group()
     edition.add_argument("--fresh", action="store_true", help="start over; your old copy is kept under another name")

@@ -38,17 +38,20 @@ class Batch:
         self.base_sequence = -1
         self.producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
 
-    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> Future:
-        self.size_bytes += self.room_for(timestamp, key, value, headers)
-        self.records.append((timestamp, key, value, headers))
-        future = Future()
-        self.futures.append(future)
-        return future
-
     def room_for(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
         """Bytes that this record takes as the batch's next one."""
         first = self.records[0][0] if self.records else timestamp
         return record_size(len(self.records), timestamp - first, key, value, headers)
+
+    def append(
+        self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers, size_bytes: int
+    ) -> Future:
+        """Add a record; size_bytes: what room_for() said of it."""
+        self.size_bytes += size_bytes
+        self.records.append((timestamp, key, value, headers))
+        future = Future()
+        self.futures.append(future)
+        return future
 
     def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
         self.done = True
@@ -86,26 +89,25 @@ class Accumulator:
 
     def append(
         self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
-    ) -> tuple[Future, bool]:
-        """Add a record to its partition's last batch, or begin one.
-
-        Returns its future, and whether it began a batch.
-        """
+    ) -> tuple[Future, int, bool]:
+        """Add a record to its partition's last batch or a new one: its future, its bytes, whether the batch is full."""
         queue = self.queues.setdefault(partition, deque())
-        last = queue[-1] if queue and not queue[-1].closed else None
-        if last is not None and last.size_bytes + last.room_for(timestamp, key, value, headers) > self.batch_size:
-            last.closed = True
-            last = None
-        batch = last
+        batch = queue[-1] if queue and not queue[-1].closed else None
+        if batch is not None:
+            size_bytes = batch.room_for(timestamp, key, value, headers)
+            if batch.size_bytes + size_bytes > self.batch_size:
+                batch.closed = True
+                batch = None
         if batch is None:
             batch = Batch(partition, now_ms)
             queue.append(batch)
             self.incomplete[batch] = None
-        before = batch.size_bytes if last is not None else 0
-        future = batch.append(timestamp, key, value, headers)
-        self.used_bytes += batch.size_bytes - before
-        batch.closed = batch.closed or batch.size_bytes >= self.batch_size
-        return future, last is None
+            self.used_bytes += BATCH_OVERHEAD
+            size_bytes = batch.room_for(timestamp, key, value, headers)
+        future = batch.append(timestamp, key, value, headers, size_bytes)
+        self.used_bytes += size_bytes
+        batch.closed = batch.size_bytes >= self.batch_size
+        return future, size_bytes, batch.closed
 
     def has_room(self, size_bytes: int) -> bool:
         return self.used_bytes + size_bytes <= self.buffer_memory or not self.incomplete
@@ -158,5 +160,8 @@ def _bytes_size(data: bytes | None) -> int:
 
 
 def _varint_size(number: int) -> int:
+    """Bytes of a zigzag varint."""
+    if 0 <= number < 64:
+        return 1
     zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    return max(1, (zigzag.bit_length() + 6) // 7)
+    return (zigzag.bit_length() + 6) // 7

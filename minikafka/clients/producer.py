@@ -119,10 +119,8 @@ class Producer(Client):
         choice = self._choose(partitions, key, value, partition, original)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)
-        future, _ = self.accumulator.append(target, self._now, timestamp, key, value, headers)
-        last = self.accumulator.queues[target][-1]
-        size = last.size_bytes if len(last.records) == 1 else record_size(0, 0, key, value, headers)
-        self.partitioner.appended(topic, choice.partition, size, last.closed, partitions)
+        future, size_bytes, full = self.accumulator.append(target, self._now, timestamp, key, value, headers)
+        self.partitioner.appended(topic, choice.partition, size_bytes, full, partitions)
         if self.trace:
             self.trace.emit(
                 "PartitionChosen",

@@ -1,7 +1,7 @@
 """A server as a child process: a Kafka for tests and lessons that needs no set-up and leaves nothing behind.
 
-    with Served() as kafka:
-        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
+with Served() as kafka:
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.broker import Broker, Close, Done, Now, Reply
+from minikafka.broker.broker import Broker, Close, Now, Reply, Request
 from minikafka.broker.config import BrokerConfig
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.connection import Connection
 from minikafka.storage.disk import FolderDisk
-from minikafka.trace import Trace
+from minikafka.trace import Event, Trace
 
 if TYPE_CHECKING:
     import argparse
@@ -161,6 +161,7 @@ class Server:
             outbox.clear()
             freed = []
             for effect in effects:
+                assert not isinstance(effect, Request), "a cluster of one has no peers"
                 connection: Any = effect.connection
                 touched[connection] = None
                 freed.append(connection)
@@ -171,8 +172,6 @@ class Server:
                     connection.answer(effect.frame)
                 elif isinstance(effect, Close):
                     self.refuse(connection, effect.why)
-                else:
-                    assert isinstance(effect, Done), f"a broker without peers asked for {effect}"
             for connection in freed:
                 self._pass_on(connection)
         for connection in touched:
@@ -226,7 +225,7 @@ class Server:
         hog = max(self.connections, key=lambda connection: connection.held_bytes)
         self.refuse(
             hog,
-            f"holds {hog.held_bytes} of {self.held_bytes} bytes of unfinished requests; the limit is {self.max_held_bytes}",
+            f"holds {hog.held_bytes} of {self.held_bytes} bytes of unfinished requests, above {self.max_held_bytes}",
         )
 
     def _close_idle(self) -> None:
@@ -327,7 +326,11 @@ def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
     except OSError as error:
         raise CannotServe(f"can't write the trace to {path}: {error.strerror}.") from error
     with file:
-        trace.listeners.append(lambda event: file.write(json.dumps(event.to_json()) + "\n") and None)
+
+        def write(event: Event) -> None:
+            file.write(json.dumps(event.to_json()) + "\n")
+
+        trace.listeners.append(write)
         yield file.flush
 
 
@@ -359,7 +362,7 @@ def stop_on_signals(server: Server) -> None:
 
 
 def stop_with_parent(server: Server) -> None:
-    """Our standard input is a pipe from the process that started us: it ends when that process does, however it dies."""
+    """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
     loop = asyncio.get_running_loop()
 
     def wait() -> None:

@@ -46,7 +46,7 @@ class Index:
         if self._file.size % self._entry.size:
             self._file.truncate(self._stored * self._entry.size)
         self._pending: list[Entry] = []
-        self._synced = self._stored
+        self._dirty = False
         self._last: Entry | None = None
 
     def __len__(self) -> int:
@@ -99,22 +99,22 @@ class Index:
             self._last = None
         if entries < self._stored:
             self._file.truncate(entries * self._entry.size)
-            self._stored = self._synced = entries
+            self._stored, self._dirty = entries, True
         del self._pending[entries - self._stored :]
 
     def write(self) -> None:
         """Hand what waits to the disk. Errors: OSError; the entries then wait on."""
         if self._pending:
             self._file.append([b"".join(self._entry.pack(*entry) for entry in self._pending)])
-            self._stored += len(self._pending)
+            self._stored, self._dirty = len(self), True
             self._pending.clear()
 
     def flush(self) -> None:
         """Make the entries survive a power loss."""
         self.write()
-        if self._synced != self._stored:
+        if self._dirty:
             self._file.flush()
-            self._synced = self._stored
+            self._dirty = False
 
     def close(self) -> None:
         self._file.close()

@@ -93,11 +93,10 @@ def _check_segment(log: Log, segment: Segment, budget_bytes: int, whole: bool) -
     position = segment.truncate_indexes(start)
     next_offset = segment.base_offset
     for at, header in segment.headers(position) if start > segment.base_offset else ():
-        position = at
-        if header.base_offset >= start:
-            break
         segment.note(at, header)
         position, next_offset = at + header.size_bytes, header.next_offset
+        if next_offset >= start:
+            break
 
     def use(at: int, header: BatchHeader) -> None:
         segment.note(at, header)
@@ -143,6 +142,7 @@ def truncate(log: Log, offset: int) -> int:
         position, header = found
         offset = min(offset, header.base_offset)
         log.active.truncate(position)
+        log.active.flush()
     log.epochs.truncate_from_end(offset)
     log.producers.remove_snapshots(after=offset)
     for _ in _replay_producers(log, offset):

@@ -14,7 +14,7 @@ Shape = dict[str, Any]
 # Two layouts: the width each is designed for. The player stretches them by at most a fifth (player.js: LAYOUTS).
 WIDE, NARROW = 920, 560
 
-NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of")
+NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y")
 WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink")
 
 # Light and dark. player.css holds the same names; a test compares them.
@@ -61,7 +61,7 @@ class Drawing:
     """The shapes of one step in one layout, back to front.
 
     step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and the step that
-    is shown stands out. tip: what hovering says.
+    is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from.
     """
 
     def __init__(self, width: int) -> None:

@@ -250,6 +250,8 @@ class LogPlay(Play):
         values = [log.records[o][3] for o in offsets if o in log.records]
         what = f" {_quoted(values[0])}," if len(offsets) == 1 and values and values[0] is not None else ""
         sentence = f"{name} reads{what} {span}{self._where(partition)}. It stands before {position}: its lag is {lag}."
+        if not offsets:
+            sentence = f"{name} stands before offset {position}{self._where(partition)}: its lag is {lag}."
         short = f"{offsets[0]}–{offsets[-1]}" if len(offsets) > 1 else f"{offsets[0]}" if offsets else ""
         if len(self.chosen) > 1:
             short = f"P{partition}:{short}" if len(offsets) != 1 or not values or not values[0] else f"{values[0][:12]}"

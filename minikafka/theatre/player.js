@@ -179,7 +179,7 @@
       node.style.display = '';
       const opacity = to.fade ?? 1;
       if (!moving) { place(node, to); node.style.opacity = opacity; return; }
-      if (!from) { place(node, to); moves.push({ node, from: { ...to, fade: 0 }, to: { ...to, fade: opacity } }); return; }
+      if (!from) { moves.push({ node, from: { ...to, x: to.from_x ?? to.x, y: to.from_y ?? to.y, fade: 0 }, to: { ...to, fade: opacity } }); return; }
       node.style.opacity = opacity;
       if (MOVED.some(name => from[name] !== to[name])) moves.push({ node, from, to });
     });

@@ -1,4 +1,7 @@
-"""aiokafka, unchanged, against `minikafka serve` (or any Kafka that MINIKAFKA_BOOTSTRAP names). It speaks only old versions."""
+"""aiokafka, unchanged, against `minikafka serve` (or any Kafka that MINIKAFKA_BOOTSTRAP names).
+
+It speaks only old versions, none of them flexible.
+"""
 
 import asyncio
 

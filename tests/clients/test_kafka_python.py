@@ -39,7 +39,7 @@ def admin(bootstrap):
 def test_key_value_headers_and_timestamp_come_back_as_they_were_sent(bootstrap, topic):
     headers = [("trace", b"abc"), ("empty", b""), ("trace", b"again")]
     with producing(bootstrap) as producer:
-        sent = producer.send(topic, key=b"alice", value=b"paid", headers=headers, timestamp_ms=1_700_000_000_123).get(10)
+        sent = producer.send(topic, b"paid", b"alice", headers, timestamp_ms=1_700_000_000_123).get(10)
         producer.send(topic, key=b"alice", value=None).get(10)
         producer.send(topic, key=None, value=b"").get(10)
     assert (sent.partition, sent.offset, sent.timestamp) == (0, 0, 1_700_000_000_123)
@@ -208,6 +208,6 @@ def test_the_command_line_that_the_course_uses(bootstrap, topic):
 def test_a_group_client_fails_at_once_instead_of_waiting_forever(bootstrap, topic):
     if "MINIKAFKA_BOOTSTRAP" in os.environ:
         pytest.skip("other Kafkas have groups")
-    with closing(KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id="billing")) as consumer, \
-            pytest.raises(KafkaError):
+    consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id="billing")
+    with closing(consumer), pytest.raises(KafkaError):
         consumer.poll(timeout_ms=10_000)

@@ -19,7 +19,8 @@ records = st.lists(st.tuples(st.integers(0, 2**40), data, data, headers), min_si
 def test_a_batch_knows_its_size_to_the_byte_before_it_is_encoded(sent):
     batch = Batch(ORDERS, 0)
     for timestamp, key, value, own_headers in sent:
-        batch.append(timestamp, key, value, own_headers)
+        size_bytes = batch.room_for(timestamp, key, value, own_headers)
+        batch.append(timestamp, key, value, own_headers, size_bytes)
     assert batch.size_bytes == len(encode_batch(batch.records))
 
 
@@ -64,7 +65,7 @@ def test_kip_98_batches_that_are_sent_again_keep_the_order_of_their_sequence_num
 @pytest.mark.parametrize("log_append_time_ms, timestamps", [(-1, [5, 6]), (99, [99, 99])])
 def test_each_record_learns_its_own_offset_and_time(log_append_time_ms, timestamps):
     batch = Batch(ORDERS, 0)
-    futures = [batch.append(timestamp, b"key", None, ()) for timestamp in (5, 6)]
+    futures = [batch.append(timestamp, b"key", None, (), 10) for timestamp in (5, 6)]
     batch.succeed(40, log_append_time_ms)
     found = [future.get() for future in futures]
     assert [each.offset for each in found] == [40, 41] and [each.timestamp for each in found] == timestamps

@@ -7,7 +7,10 @@ from tests.kafka import ApacheKafka, java_missing
 without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
 
 
-@pytest.fixture(scope="session", params=["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])])
+BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
+
+
+@pytest.fixture(scope="session", params=BOTH)
 def bootstrap(request):
     """Every test here holds for both; Apache Kafka shows that the test is right."""
     if request.param == "minikafka":

@@ -7,7 +7,7 @@ import pytest
 from minikafka.wire.errors import Error
 from tests.conformance.raw import batch
 
-NO_ID = bytes(16)
+UNSET = {"num_partitions": -1, "replication_factor": -1}
 
 
 def create(broker, name, version=5, **topic):
@@ -56,14 +56,8 @@ def test_names_that_differ_only_in_dot_and_underscore_collide(broker, name):
             {"num_partitions": 2, "assignments": [{"partition_index": 0, "broker_ids": [1]}]},
             Error.INVALID_REQUEST,
         ),
-        (
-            {"num_partitions": -1, "replication_factor": -1, "assignments": [{"partition_index": 1, "broker_ids": [1]}]},
-            Error.INVALID_REPLICA_ASSIGNMENT,
-        ),
-        (
-            {"num_partitions": -1, "replication_factor": -1, "assignments": [{"partition_index": 0, "broker_ids": [9]}]},
-            Error.INVALID_REPLICA_ASSIGNMENT,
-        ),
+        (UNSET | {"assignments": [{"partition_index": 1, "broker_ids": [1]}]}, Error.INVALID_REPLICA_ASSIGNMENT),
+        (UNSET | {"assignments": [{"partition_index": 0, "broker_ids": [9]}]}, Error.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
 def test_a_topic_that_cannot_be_made_is_refused(broker, name, wrong, error):
@@ -73,7 +67,8 @@ def test_a_topic_that_cannot_be_made_is_refused(broker, name, wrong, error):
 def test_a_topic_that_exists_or_is_named_twice_is_refused(broker, topic, name):
     assert create(broker, topic).error_code == Error.TOPIC_ALREADY_EXISTS
     twice = [{"name": name + "x", "num_partitions": 1, "replication_factor": 1}] * 2
-    assert {answer.error_code for answer in broker.ask("CreateTopics", 5, topics=twice).topics} == {Error.INVALID_REQUEST}
+    answers = broker.ask("CreateTopics", 5, topics=twice).topics
+    assert {answer.error_code for answer in answers} == {Error.INVALID_REQUEST}
 
 
 def test_validate_only_checks_and_creates_nothing(broker, name):

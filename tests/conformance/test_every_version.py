@@ -6,6 +6,7 @@ from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
 from tests.conformance.raw import batch
 
+
 def body(api, version, topic, topic_id):
     """A request that succeeds."""
     by_id = {"topic_id": topic_id}
@@ -14,7 +15,8 @@ def body(api, version, topic, topic_id):
         "Produce": {
             "acks": -1, "timeout_ms": 1000,
             "topic_data": [
-                (by_id if version >= 13 else {"name": topic}) | {"partition_data": [{"index": 0, "records": batch(b"x")}]}
+                (by_id if version >= 13 else {"name": topic})
+                | {"partition_data": [{"index": 0, "records": batch(b"x")}]}
             ],
         },
         "Fetch": {

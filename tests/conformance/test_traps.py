@@ -1,7 +1,7 @@
 """The traps that other implementations fell into, as numbered in the project's protocol notes, one test each.
 
-Trap 3 (JoinGroup from 0) and 5 (KIP-394) wait for groups: JoinGroup isn't advertised yet. The first half of 6 (the order of
-aborted transactions) waits for transactions.
+Trap 3 (JoinGroup from 0) and 5 (KIP-394) wait for groups: JoinGroup isn't advertised yet. Trap 6 (the order of aborted
+transactions, the CRC of control batches) waits for transactions.
 """
 
 import time

@@ -210,6 +210,27 @@ def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(bootstra
         stream(topic, startingOffsets="earliest")
 
 
+@pytest.mark.parametrize("records, found", [(10, None), (60, 10)])
+def test_a_checkpoint_does_not_know_a_topic_that_was_made_anew_under_its_name(
+    bootstrap, topic, admin, stream, records, found
+):
+    """Shorter than before: it stops. Longer: it goes on at the old offset, and what stands before that is never read."""
+    write(bootstrap, topic, numbered(0, 50), partition=0)
+    stream(topic, startingOffsets="earliest")
+    admin.delete_topics([topic])
+    while topic in admin.list_topics():
+        pass
+    create(admin, topic)
+    write(bootstrap, topic, numbered(100, 100 + records), partition=0)
+    stream.rows.clear()
+    if found is None:
+        with pytest.raises(Exception, match=r"(?i)data\s?loss|data was lost"):
+            stream(topic)
+    else:
+        stream(topic)
+        assert [value for _, _, value in stream.rows] == numbered(150, 160)
+
+
 def test_a_batch_is_written_with_keys_headers_and_partitions(spark, bootstrap, topic, admin):
     from pyspark.sql import functions as F
 
