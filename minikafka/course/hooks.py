@@ -23,7 +23,7 @@ def start_here() -> str:
     cluster.producer(client_id="shop").send("orders", key="alice", value="created")
     cluster.run(seconds=1)
     cluster.create_partitions("orders", 3)
-    return cluster.play(name="partitioner").svg()
+    return cluster.play("log").svg()
 
 
 def the_log() -> str:
@@ -39,7 +39,7 @@ def the_log() -> str:
         cluster.run(seconds=HOUR)
         if number in (7, 12):
             readers[number == 12].poll(timeout_ms=1000)
-    return cluster.play(name="log").svg()
+    return cluster.play("log").svg()
 
 
 def partitions_and_keys() -> str:
@@ -50,7 +50,7 @@ def partitions_and_keys() -> str:
     for key in ("alice", "bob", "carol", "dave", "frank", "ivan"):
         shop.send("orders", key=key, value="created")
     cluster.run(seconds=1)
-    return cluster.play(name="partitioner").svg()
+    return cluster.play("partitioner").svg()
 
 
 HOOKS = {"00": start_here, "01": the_log, "02": partitions_and_keys, "17": a_query_and_its_checkpoint}

@@ -38,6 +38,7 @@ class Connection(asyncio.BufferedProtocol):
         self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
         self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is everybody's
         self._answers: list[bytes | bytearray | memoryview] = []
+        self._answer_bytes = 0
         self._choked = False  # the client does not read what we send
         self._rest = b""  # fewer than four bytes: not even a size
         self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
@@ -111,15 +112,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def answer(self, frame: Sequence[bytes | bytearray | memoryview]) -> None:
         """Keep one answer for the next send()."""
-        self._answers.append(sum(map(len, frame)).to_bytes(SIZE_BYTES, "big"))
+        size = sum(map(len, frame))
+        self._answers.append(size.to_bytes(SIZE_BYTES, "big"))
         self._answers.extend(frame)
+        self._answer_bytes += size
+        if self._answer_bytes > SCRATCH_BYTES:
+            self.send()  # before the next request: only the socket knows whether the client reads
 
     def send(self) -> None:
         """Give the kept answers to the socket at once, and read on or wait, as the backlog says."""
         if self.closed:
             return
         if self._answers:
-            answers, self._answers = self._answers, []
+            answers, self._answers, self._answer_bytes = self._answers, [], 0
             self.transport.writelines(answers)
         if self.waiting:
             self.transport.pause_reading()

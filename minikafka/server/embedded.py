@@ -39,7 +39,10 @@ class Served:
         if trace is not None:
             command += ["--trace", str(trace)]
         self._log: IO[bytes] = tempfile.TemporaryFile() if log is None else open(log, "ab+")  # noqa: SIM115 (closed in stop)
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+        # A session of its own: Jupyter's interrupt goes to the kernel's whole process group, and must not stop the cluster.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
+        )
         self.bootstrap = self._wait_until_ready()
 
     def _wait_until_ready(self) -> str:

@@ -174,6 +174,8 @@ class Server:
                     self.refuse(connection, effect.why)
             for connection in freed:
                 self._pass_on(connection)
+        if self._after_turn:
+            self._after_turn()
         for connection in touched:
             connection.send()
         self._settle()
@@ -181,8 +183,6 @@ class Server:
     def _settle(self) -> None:
         """After each turn: one timer for the broker's next deadline."""
         broker = self.broker
-        if self._after_turn:
-            self._after_turn()
         if broker.stopped or (broker.ready and not self._stopping):
             self._changed.set()
         deadline = broker.next_deadline()

@@ -101,25 +101,32 @@ class Lanes:
         d.text(key + "/name", left - 8, y + 13, fit(lane.name, left - 10, bold=True), bold=True, anchor="end")
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
+        follow = [xs[at] for at, _ in marks[1:]] + [right]
+        fits = [
+            text_width(mark["text"], 12, mono=True) + 10 <= f - xs[at]
+            for (at, mark), f in zip(marks, follow, strict=True)
+        ]
+        letters = all(
+            fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3
+        )  # all of them or none
         for number, (at, mark) in enumerate(marks):
             if at > step:
                 break
-            following = xs[marks[number + 1][0]] if number + 1 < len(marks) else right
             colour = "trouble" if mark.get("trouble") else lane.colour
             of = mark.get("of")
             d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"))
-            words = mark.get("text", "")
-            if words and text_width(words, 12, mono=True) + 10 <= following - xs[at]:
+            words = mark["text"]
+            if words and fits[number] and (letters or len(words) > 3):
                 ink = "trouble" if mark.get("trouble") else "ink"
                 d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
         ink = "trouble" if lane.trouble else "quiet"
         d.text(key + "/number", d.width, y + 13, lane.number, ink, mono=True, bold=True, size=12.5, anchor="end")
 
     def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
-        after = -1000.0
+        after, said = -1000.0, ""
         for at, x in enumerate(xs[: step + 1]):
             words = seconds(self.times[at])
             half = text_width(words, 12, mono=True) / 2
-            if x - half >= after:
+            if x - half >= after and words != said:
                 d.text(f"time/axis/{at}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
-                after = x + half + 14
+                after, said = x + half + 14, words

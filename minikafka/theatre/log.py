@@ -155,7 +155,7 @@ class LogPlay(Play):
             else f"+{last - first + 1}"
         )
 
-    def _see_HighWatermarkAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_HighWatermarkAdvanced(self, event: Event, d: dict[str, Any]) -> Told | None:
         log = self._log(d["partition"])
         log.high_watermark = d["high_watermark"]
         if log.high_watermark > log.log_end_offset:  # the append that raised it is told next
@@ -394,7 +394,7 @@ class LogPlay(Play):
         self.call_outs = {width: 0 for width in (WIDE, NARROW)}
         for scene in scenes if self.readers else ():
             for width in self.call_outs:
-                levels = [level for row in self._partitions(Drawing(width), scene) for _, _, level in row.places()]
+                levels = [level for row in self._partitions(Drawing(width), scene) for _, level in row.places()]
                 self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:

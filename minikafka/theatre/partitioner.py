@@ -19,7 +19,7 @@ from minikafka.theatre.play import Play, Told
 from minikafka.trace import Event
 
 MOST_KEYS, MOST_BINS = 6, 8
-SPACE = 168  # height of machine and bins, before the lanes
+SPACE = 158  # height of machine and bins, before the lanes
 
 
 class PartitionerPlay(Play):
@@ -37,10 +37,8 @@ class PartitionerPlay(Play):
         order = list(used)
         self.keys = sorted(sorted(used, key=lambda key: (-used[key], order.index(key)))[:MOST_KEYS], key=order.index)
         self.others = len(used) - len(self.keys)
-        self.batches_matter = any(_kind(event.detail) == "sticky" for event in chosen)
         self.count = 0
         self.bins: dict[int, dict[str | None, int]] = {}
-        self.batches: Counter[int] = Counter()
         self.hashes: dict[str, int] = {}
         self.went: dict[str | None, list[list[int]]] = {}  # key -> [partition count, partition] in the order of events
         self.now: dict[str, Any] | None = None
@@ -60,22 +58,27 @@ class PartitionerPlay(Play):
             return self._grow(event)
         if event.kind == "PartitionChosen":
             return self._choose(event)
-        if event.kind == "RecordsAppended" and self.batches_matter:
-            self.batches[d["partition"]] += 1
-            self.now = None
-            count = d["last_offset"] - d["base_offset"] + 1
-            return Told(f"A batch of {count} record{'s' * (count != 1)} has arrived in partition {d['partition']}.")
+        if event.kind == "RecordsAppended" and any(record[1] is None for record in d.get("records", ())):
+            return self._batch(d)
         return None
+
+    def _batch(self, d: dict[str, Any]) -> Told:
+        """Where batches end is what makes a sticky partition change."""
+        self.now = None
+        count = d["last_offset"] - d["base_offset"] + 1
+        records = "a record" if count == 1 else f"{count} records"
+        sentence = f"A batch of {records} has arrived in partition {d['partition']}: one request for all of them."
+        return Told(sentence, marks=[{"lane": _lane(None), "text": "batch", "of": self.number}])
 
     def _grow(self, event: Event) -> Told:
         was, self.count = event.detail["was"], event.detail["partitions"]
         self.grown, self.now = event.id, None
         known = [key for key in self.hashes if self._place(key, was) is not None]
         moved = [key for key in known if self._place(key, self.count) != self._place(key, was)]
-        sentence = f"{self.topic} grows from {was} to {self.count} partitions; what is written stays where it is."
+        sentence = f"{self.topic} grows from {was} to {self.count} partitions. What is written stays."
         if known:
-            sentence += f" Once the producer knows, it divides by {self.count}: {len(moved)} of {len(known)} keys will go elsewhere."
-        marks = [{"lane": _lane(key), "text": "", "of": self.number} for key in self.keys if key in moved]
+            sentence += f" Divided by {self.count}, {len(moved)} of {len(known)} keys go elsewhere."
+        marks = [{"lane": _lane(key), "text": "moves", "of": self.number} for key in self.keys if key in moved]
         return Told(sentence, f"{self.count} partitions", marks=marks)
 
     def _place(self, key: str, count: int) -> int | None:
@@ -114,11 +117,12 @@ class PartitionerPlay(Play):
             "partition_count": self.count,
             "now": self.now,
             "bins": [
-                {"partition": p, "batches": self.batches[p], "keys": [[key, n] for key, n in self.bins.get(p, {}).items()]}
+                {"partition": p, "keys": [[key, n] for key, n in self.bins.get(p, {}).items()]}
                 for p in range(self.count)
             ],
             "keys": [
-                {"key": key, "places": _distinct(places), "next": self._next(key, places)} for key, places in self.went.items()
+                {"key": key, "places": _distinct(places), "next": self._next(key, places)}
+                for key, places in self.went.items()
             ],
         }
 
@@ -154,8 +158,8 @@ class PartitionerPlay(Play):
             bottom = 112 + most * 30
             self._bins(d, scene, (0, 112, d.width), 30, door)
         else:
-            door = self._machine(d, space["now"], (0, 4, 470, 132))
-            height = max(SPACE // max(most, 1), 21) if most > 4 else 40
+            door = self._machine(d, space["now"], (0, 4, 470, 130))
+            height = max(SPACE // max(most, 1), 21) if most > 4 else 39
             bottom = max(SPACE, height * most + 4)
             self._bins(d, scene, (512, 4, d.width - 512), height, door)
         seen = {entry["key"]: entry for entry in space["keys"]}
@@ -172,13 +176,15 @@ class PartitionerPlay(Play):
         d.text("in/caption", x, y + 13, "a record goes in", "quiet", size=12.5)
         if now:
             words = fit("no key" if now["key"] is None else now["key"], entry - 14, 13.5, mono=True, bold=True)
-            d.cell("in/key", x, y + 22, entry, 44, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}")
+            d.cell(
+                "in/key", x, y + 22, entry, 44, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}"
+            )
             d.arrow("in/arrow", x + entry + 2, y + 44, x + entry + 24, y + 44)
         left = x + entry + 28
         d.rect("machine", left, y, w - entry - 28, h, "wash", "actor1", r=8, width=2)
         name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
         d.text("machine/name", left + 12, y + 20, fit(name, w - entry - 150, bold=True), bold=True)
-        lines = _computation(now) if now else [("waits for a record", "")]
+        lines = _computation(now) if now else [("waits for the next record", "")]
         if now:
             chip = fit(now["kind"], 110, 12, bold=True)
             d.chip("machine/kind", left + w - entry - 28 - 12 - text_width(chip, 12, bold=True) - 18, y + 7, chip)
@@ -186,12 +192,30 @@ class PartitionerPlay(Play):
         for number, (words, result) in enumerate(lines):
             line = y + 46 + number * step
             room = w - entry - 52 - (text_width(result, 13, mono=True) if result else 0)
-            d.text(f"machine/{number}", left + 12, line, fit(words, room, 12.5, mono=bool(result)), "quiet", size=12.5, mono=bool(result))
+            d.text(
+                f"machine/{number}",
+                left + 12,
+                line,
+                fit(words, room, 12.5, mono=bool(result)),
+                "quiet",
+                size=12.5,
+                mono=bool(result),
+            )
             if result:
-                d.text(f"machine/{number}/result", x + w - 12, line, result, mono=True, bold=number == len(lines) - 1, anchor="end")
+                d.text(
+                    f"machine/{number}/result",
+                    x + w - 12,
+                    line,
+                    result,
+                    mono=True,
+                    bold=number == len(lines) - 1,
+                    anchor="end",
+                )
         return (x + w, y + 44) if not d.narrow else (x + w - 40, y + h)
 
-    def _bins(self, d: Drawing, scene: Scene, place: tuple[float, float, float], pitch: float, door: tuple[float, float]) -> None:
+    def _bins(
+        self, d: Drawing, scene: Scene, place: tuple[float, float, float], pitch: float, door: tuple[float, float]
+    ) -> None:
         x, y, width = place
         space, now = scene["space"], scene["space"]["now"]
         for row, bin_ in enumerate(space["bins"][:MOST_BINS]):
@@ -202,8 +226,6 @@ class PartitionerPlay(Play):
             d.rect(key, x + 28, top, width - 28, h, "wash", "ink" if hit else "rule", r=6)
             total = sum(count for _, count in bin_["keys"])
             words = f"{total} record{'s' * (total != 1)}"
-            if self.batches_matter:
-                words = f"{total} in {bin_['batches']} batch{'es' * (bin_['batches'] != 1)}"
             d.text(key + "/count", x + width - 8, top + h / 2 + 5, words, "quiet", size=12.5, mono=True, anchor="end")
             room = width - 28 - text_width(words, 12.5, mono=True) - 26
             self._chips(d, bin_, (x + 34, top + 3, room, h - 6), now if hit else None, door)
@@ -217,7 +239,9 @@ class PartitionerPlay(Play):
         fits = max(int(room // 52), 1)
         shown = entries if len(entries) <= fits else entries[-(fits - 1) :]
         if len(shown) < len(entries):
-            d.text(f"more/{bin_['partition']}", x + 2, y + h / 2 + 5, f"+{len(entries) - len(shown)}", "quiet", size=12.5)
+            d.text(
+                f"more/{bin_['partition']}", x + 2, y + h / 2 + 5, f"+{len(entries) - len(shown)}", "quiet", size=12.5
+            )
             x += 40
         for number, (key, count) in enumerate(shown):
             new = now is not None and now["key"] == key
@@ -267,8 +291,7 @@ def _computation(now: dict[str, Any]) -> list[tuple[str, str]]:
 def _sentence(d: dict[str, Any], kind: str) -> str:
     if kind == "murmur2":
         positive = d["hash"] & 0x7FFFFFFF
-        mask = "" if positive == d["hash"] else f", {positive} without the sign bit"
-        return f"murmur2(“{d['key']}”) is {d['hash']}{mask}; {positive} % {d['partitions']} = {d['partition']}: partition {d['partition']}."
+        return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so it goes to partition {d['partition']}."
     who = "A record without key" if d["key"] is None else f"A record with key {d['key']}"
     return f"{who} goes to partition {d['partition']}: {d['how'].removeprefix('no key: ')}."
 

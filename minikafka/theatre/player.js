@@ -58,7 +58,7 @@
   // -- drawing
 
   function choose() {
-    const width = at('stage').clientWidth || document.documentElement.clientWidth - 32;
+    const width = document.querySelector('main').clientWidth - 32;
     const chosen = layouts[width >= WIDE_FROM ? 0 : layouts.length - 1];
     stretch = Math.max(LEAST, Math.min(MOST, width / chosen.width));
     const svg = at('drawing');

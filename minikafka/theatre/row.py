@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import permutations, product
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
@@ -90,6 +91,16 @@ class Style:
 
 LARGE, TALL = Style(True, 30, 42), Style(True, 44, 42)
 MIDDLE, SMALL = Style(False, 30, 34), Style(False, 24, 27)
+
+
+@dataclass(frozen=True)
+class CallOut:
+    """A reader's stem at x, its label from left on, as wide as that."""
+
+    reader: Reader
+    x: float
+    left: float
+    wide: float
 
 
 class Row:
@@ -200,26 +211,35 @@ class Row:
             level = next((n for n, right in enumerate(lowest) if middle - half > right + 10), 1)
             lowest[level] = middle + half
             key = f"boundary/{self.key}/{name}"
-            foot = self.y + 10 - 17 * level
+            foot = self.y + 10 + 16 * level
             self.d.line(key, x, foot + 6, x, self.cells_y + self.style.cell + 4, "ink", width=1.5)
             self.d.text(key + "/name", middle, foot, words, size=12.5, bold=True, anchor="middle")
 
     def _readers(self) -> None:
         top = self.cells_y + self.style.cell
-        for reader, x, level in self.places():
-            left = x + 9 if x + 9 + _wide(reader) <= self.d.width + 12 else x - 9 - _wide(reader) + 12
-            self._reader(reader, x, top + 2, top + self.style.words - 6 + level * CALL_OUT, left)
+        for call_out, level in self.places():
+            self._reader(
+                call_out.reader, call_out.x, top + 2, top + self.style.words - 6 + level * CALL_OUT, call_out.left
+            )
 
-    def places(self) -> list[tuple[Reader, float, int]]:
-        """Call-outs from right to left: a label goes one level lower where it would run into a stem or label to its right."""
-        places: list[tuple[Reader, float, int]] = []
+    def places(self) -> list[tuple[CallOut, int]]:
+        """The readers' labels, each on the highest level where no label meets another label or stem."""
+        call_outs: list[CallOut] = []
         for reader in sorted(self.readers, key=lambda reader: (-reader.next, reader.name)):
-            x = self.left_of(reader.next) - 2.5
-            x -= 6 * sum(1 for other, _, _ in places if other.next == reader.next)
-            reach = x + 9 + _wide(reader)
-            level = max([level + 1 for _, other, level in places if other <= reach], default=0)
-            places.append((reader, x, level))
-        return places
+            x = self.left_of(reader.next) - 2.5 - 6 * sum(1 for other in call_outs if other.reader.next == reader.next)
+            wide = text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
+            fits = x + 9 + wide <= self.d.width + 8
+            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 6 - wide, 0), wide))
+        count = len(call_outs)
+        choices = (
+            sorted(product(range(count), repeat=count), key=lambda levels: (max(levels), sum(levels)))
+            if count <= 4
+            else []
+        )
+        for levels in choices:
+            if all(_apart(a, b, levels[i], levels[j]) for (i, a), (j, b) in permutations(enumerate(call_outs), 2)):
+                return list(zip(call_outs, levels, strict=True))
+        return list(zip(call_outs, range(count), strict=True))
 
     def _reader(self, reader: Reader, x: float, top: float, foot: float, left: float) -> None:
         key = f"reader/{self.key}/{reader.name}"
@@ -230,5 +250,9 @@ class Row:
         self.d.text(key + "/name", left, foot + 6, reader.name, bold=True, more=reader.words, ink=ink, halo="paper")
 
 
-def _wide(reader: Reader) -> int:
-    return text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 6
+def _apart(a: CallOut, b: CallOut, level: int, other: int) -> bool:
+    """Whether a's label is clear of b's stem, which goes down to b's level, and of b's label on the same level."""
+    if level > other:
+        return True
+    stem = a.left - 5 <= b.x <= a.left + a.wide
+    return not stem and (level < other or a.left + a.wide + 8 <= b.left or b.left + b.wide + 8 <= a.left)

@@ -12,9 +12,10 @@ _numbers = itertools.count(1)
 
 @contextmanager
 def minikafka() -> Iterator[str]:
-    """The bootstrap address of a fresh `minikafka serve`."""
+    """The bootstrap address of a fresh `minikafka serve`, which must not have met a bug in the end."""
     with Served() as kafka:
         yield kafka.bootstrap
+        assert "Traceback" not in kafka.said(), kafka.said()
 
 
 @contextmanager

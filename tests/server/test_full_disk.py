@@ -19,7 +19,9 @@ def test_a_full_disk_stops_the_node_with_one_plain_line_and_loses_nothing_acknow
 
     with Served(data=tmp_path) as served:
         resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
-        producer = Producer({"bootstrap.servers": served.bootstrap, "retries": 0, "message.timeout.ms": 3000, "log_level": 0})
+        producer = Producer(
+            {"bootstrap.servers": served.bootstrap, "retries": 0, "message.timeout.ms": 3000, "log_level": 0}
+        )
         while served.process.poll() is None:
             try:
                 producer.produce("orders", bytes(50_000), on_delivery=delivered)

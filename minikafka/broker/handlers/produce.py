@@ -83,6 +83,7 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     appended = replica.append_as_leader(partition.records, [batch], now)
     if broker.trace:
         tell(broker, topic, partition, appended)
+    replica.advance_high_watermark()
     broker.moved(("partition", topic, partition.index), appended.size_bytes)
     return replica, appended
 

@@ -1,0 +1,68 @@
+"""A data directory survives a restart and kill -9: nothing that was acknowledged is lost, moved or changed."""
+
+import threading
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+
+from minikafka.server.embedded import Served
+from tests.clients.test_confluent_kafka import consuming, finish, read, send
+
+
+@pytest.mark.parametrize("stop", [Served.stop, Served.kill], ids=["stop", "kill -9"])
+def test_topics_configs_and_records_are_there_after_a_restart(tmp_path, stop):
+    values = [b"%d" % number * 50 for number in range(2000)]
+    with Served(data=tmp_path) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        finish(admin.create_topics([NewTopic("orders", 2, 1, config={"retention.ms": "-1"}), NewTopic("gone", 1, 1)]))
+        finish(admin.delete_topics(["gone"]))
+        send(kafka.bootstrap, "orders", [{"value": value, "partition": 1} for value in values])
+        finish(admin.delete_records([TopicPartition("orders", 1, 500)]))
+        stop(kafka)
+    with Served(data=tmp_path) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        topics = admin.list_topics(timeout=10).topics
+        assert (set(topics), len(topics["orders"].partitions)) == ({"orders"}, 2)
+        [configs] = finish(admin.describe_configs([ConfigResource("topic", "orders")])).values()
+        assert configs["retention.ms"].value == "-1"
+        with consuming(kafka.bootstrap) as consumer:
+            assert consumer.get_watermark_offsets(TopicPartition("orders", 1), timeout=10) == (500, 2000)
+        assert [message.value() for message in read(kafka.bootstrap, "orders", 1500, 1)] == values[500:]
+
+
+def test_kill_9_in_the_middle_of_producing_loses_nothing_acknowledged_and_doubles_nothing(tmp_path):
+    """An idempotent librdkafka producer goes on over three kills: every record is there, once and in order."""
+    total, kills = 30_000, 3
+    acknowledged = []
+    enough = threading.Event()
+
+    def on_delivery(error, message):
+        assert error is None, error
+        acknowledged.append((message.offset(), message.value()))
+        if len(acknowledged) >= total * (3 - kills + 1) // 5:
+            enough.set()
+
+    kafka = Served(data=tmp_path)
+    port = int(kafka.bootstrap.rpartition(":")[2])
+    options = {"enable.idempotence": True, "linger.ms": 1, "batch.num.messages": 100, "log_level": 0}
+    options |= {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 10}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, **options})
+    try:
+        for number in range(total):
+            producer.produce("orders", b"%d" % number, partition=0, on_delivery=on_delivery)
+            producer.poll(0)
+            if enough.is_set() and kills:
+                kills -= 1
+                kafka.kill()
+                enough.clear()
+                kafka = Served(data=tmp_path, port=port)
+        assert producer.flush(60) == 0
+        assert kills == 0, "the scenario needs its kills"
+        values = [message.value() for message in read(kafka.bootstrap, "orders", total)]
+        assert values == [b"%d" % number for number in range(total)]
+        assert all(values[offset] == value for offset, value in acknowledged)
+        with consuming(kafka.bootstrap) as consumer:
+            assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=10) == (0, total)
+    finally:
+        kafka.stop()

@@ -1,0 +1,168 @@
+"""Two brokers are asked the same; this is what of their answers must be the same, and how a difference reads.
+
+A scenario is a function that takes a Side. It runs once against each broker, and everything it asks is answered into
+`side.answers`. What cannot be the same (ids, addresses, the time) is replaced by a word that says what stood there.
+"""
+
+import fnmatch
+import struct
+
+from minikafka.broker.handlers import HANDLERS
+from minikafka.wire.crc import crc32c
+from minikafka.wire.errors import Error
+from minikafka.wire.messages import API
+from tests.conformance.raw import Connection, batch
+
+UNKNOWN_ID = bytes(range(16))
+ITS_OWN = {
+    "throttle_time_ms", "host", "port", "cluster_id", "documentation", "api_keys", "supported_features",
+    "finalized_features", "finalized_features_epoch",
+}  # fmt: skip
+PARTITION_LIMITS = ("current_leader_epoch", "partition_max_bytes", "last_fetched_epoch", "log_start_offset")
+
+
+class Side:
+    """One broker in one scenario. name: a topic name that is new, and the same on the other side."""
+
+    def __init__(self, bootstrap, name):
+        self.bootstrap, self.name = bootstrap, name
+        self.client = Connection(bootstrap)
+        self.answers = {}
+
+    def ask(self, what, api, *versions, **body):
+        """Ask in these versions (else in the lowest and the highest that minikafka serves), keep the answers, return
+        the last one. A connection that is closed is an answer, too.
+        """
+        for version in versions or lowest_and_highest(api):
+            answer = None
+            try:
+                answer = self.client.ask(api, version, **body)
+            except (EOFError, ConnectionError):
+                self.client.close()
+                self.client = Connection(self.bootstrap)
+            label = f"{what}: {api} v{version}"
+            assert label not in self.answers, "two questions with the same label"
+            shown = "closes the connection" if answer is None else plain(answer.to_dict(), self.name)
+            self.answers[label] = shown
+        return answer
+
+    def create_topic(self, suffix="", partitions=1, **configs):
+        return self.client.create_topic(self.name + suffix, partitions, **configs)
+
+    def topic_id(self, topic):
+        return self.client.ask("Metadata", 10, topics=[{"name": topic}]).topics[0].topic_id
+
+    def produce(self, what, records, *versions, topic=None, partition=0, acks=-1):
+        data = {"name": topic or self.name, "partition_data": [{"index": partition, "records": records}]}
+        return self.ask(what, "Produce", *versions, acks=acks, timeout_ms=5000, topic_data=[data])
+
+    def fetch(self, what, offset=0, *, topic=None, partition=0, versions=(4, 11, 13), **limits):
+        """One partition; by name, and from version 13 on by id."""
+        place = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+        place |= {name: limits.pop(name) for name in PARTITION_LIMITS if name in limits}
+        asked = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 50 << 20, **limits}
+        topic_id = limits.pop("topic_id", None) or self.topic_id(topic or self.name)
+        asked.pop("topic_id", None)
+        for version in versions:
+            named = {"topic_id": topic_id} if version >= 13 else {"topic": topic or self.name}
+            answer = self.ask(what, "Fetch", version, replica_id=-1, topics=[named | {"partitions": [place]}], **asked)
+        return answer
+
+    def offsets(self, what, timestamp, *versions, partition=0, current_leader_epoch=-1, **body):
+        place = {"partition_index": partition, "timestamp": timestamp, "current_leader_epoch": current_leader_epoch}
+        topics = [{"name": self.name, "partitions": [place]}]
+        return self.ask(what, "ListOffsets", *versions, **({"replica_id": -1, "topics": topics} | body))
+
+    def producer_id(self):
+        """A new one. Apache Kafka asks for patience while it fetches its first block of ids."""
+        while True:
+            answer = self.client.ask("InitProducerId", 1, transactional_id=None, transaction_timeout_ms=60_000)
+            if answer.error_code != Error.COORDINATOR_LOAD_IN_PROGRESS:
+                return answer.producer_id
+
+
+def lowest_and_highest(api):
+    lowest, highest = HANDLERS[API[api].key].VERSIONS
+    return sorted({max(lowest, API[api].min_version), highest})
+
+
+def changed(records, **fields):
+    """A batch with other header fields and a CRC that fits."""
+    places = {
+        "base_offset": (0, ">q"), "batch_length": (8, ">i"), "magic": (16, ">b"), "attributes": (21, ">h"),
+        "last_offset_delta": (23, ">i"), "base_timestamp": (27, ">q"), "max_timestamp": (35, ">q"),
+        "producer_id": (43, ">q"), "producer_epoch": (51, ">h"), "base_sequence": (53, ">i"),
+        "records_count": (57, ">i"),
+    }  # fmt: skip
+    records = bytearray(records)
+    for name, value in fields.items():
+        at, layout = places[name]
+        struct.pack_into(layout, records, at, value)
+    struct.pack_into(">I", records, 17, crc32c(records[21:]))
+    return records
+
+
+def numbered(producer_id, sequence, epoch=0, values=(b"x",)):
+    return batch(*values, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+
+
+def plain(value, name, field=""):
+    """An answer with what is a broker's own taken out, and lists in one order."""
+    if isinstance(value, dict):
+        return {key: plain(inner, name, key) for key, inner in value.items() if key not in ITS_OWN}
+    if isinstance(value, list):
+        if field == "topics":
+            value = [topic for topic in value if name in (topic["name"] or name) or len(value) == 1]
+        return sorted((plain(inner, name) for inner in value), key=order)
+    if field == "error_code" or field == "topic_config_error_code":
+        return Error(value).name
+    if field == "topic_id" and value not in (bytes(16), UNKNOWN_ID):
+        return "an id"
+    if field in ("producer_id", "session_id") and value > 0:
+        return f"a {field}"
+    if field == "log_append_time_ms" and value >= 0:
+        return "now"
+    return value
+
+
+def order(item):
+    if not isinstance(item, dict):
+        return repr(item)
+    return repr([item.get(key) for key in ("name", "key", "index", "partition_index", "source")] + list(item.values()))
+
+
+def differences(ours, theirs):
+    """Lines `path: ours / theirs`, as {path: (ours, theirs)}. Of configs those are compared that both sides know."""
+    found = {}
+
+    def compare(path, one, other):
+        if isinstance(one, dict) and isinstance(other, dict):
+            for key in one.keys() | other.keys():
+                compare(f"{path}.{key}" if path else key, one.get(key, "(absent)"), other.get(key, "(absent)"))
+        elif isinstance(one, list) and isinstance(other, list):
+            if path.endswith("configs"):
+                one, other = ({config["name"]: config for config in side} for side in (one, other))
+                for name in one.keys() & other.keys():
+                    compare(f"{path}[{name}]", one[name], other[name])
+            elif len(one) != len(other):
+                found[path] = one, other
+            else:
+                for number, (a, b) in enumerate(zip(one, other, strict=True)):
+                    compare(f"{path}[{number}]", a, b)
+        elif one != other:
+            found[path] = one, other
+
+    compare("", ours, theirs)
+    return found
+
+
+def unexpected(found, deliberate):
+    """The differences that no pattern of deliberate covers, and the patterns that cover none."""
+    used = set()
+    left = {}
+    for path, values in found.items():
+        patterns = [pattern for pattern in deliberate if fnmatch.fnmatchcase(path, pattern)]
+        used.update(patterns)
+        if not patterns:
+            left[path] = values
+    return left, deliberate.keys() - used

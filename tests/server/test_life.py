@@ -1,0 +1,144 @@
+"""Start, stop, kill and what the server says when it can't: as a person at a terminal meets it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minikafka.server.embedded import Served
+from tests.conformance.raw import Connection, batch
+
+
+def serve(*options, **popen):
+    """`minikafka serve`, not started by Served: as from a shell."""
+    command = [sys.executable, "-m", "minikafka", "serve", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+
+
+def said(*options):
+    """(exit code, standard error) of a server that does not start."""
+    process = serve(*options)
+    _, errors = process.communicate(timeout=30)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals to send")
+def test_a_signal_stops_it_cleanly_with_exit_code_0_and_no_traceback(tmp_path, number):
+    with serve("--port", "0", "--data", str(tmp_path)) as process:
+        address = process.stdout.readline().removeprefix("ready ").strip()
+        with Connection(address) as client:
+            client.create_topic("orders")
+            parked = client.send_fetch("orders", max_wait_ms=60_000, min_bytes=1)
+            process.send_signal(number)
+            answer = client.read("Fetch", 11)
+            assert (parked, answer.error_code) == (client.correlation_id, 0), "what is parked is answered"
+            assert client.is_closed_by_the_broker()
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_without_data_it_uses_a_temporary_folder_and_removes_it():
+    served = Served(options=("--verbose",))
+    folder = Path(served.said().split("the data is in ")[1].split()[0])
+    assert folder.is_dir()
+    assert served.stop() == 0
+    assert not folder.exists()
+
+
+def test_a_second_server_on_the_same_data_is_refused(tmp_path):
+    with Served(data=tmp_path):
+        code, errors = said("--port", "0", "--data", str(tmp_path))
+    assert code == 1
+    assert errors == f"minikafka: another server runs on {tmp_path}: stop it, or choose another folder with --data.\n"
+
+
+def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        code, errors = said("--port", str(port))
+    assert code == 1
+    assert f"minikafka: port {port} is taken by another program" in errors
+    assert f"minikafka serve --port {port + 1}   (0 picks a free one)" in errors
+    if Path("/proc/net/tcp").exists():
+        assert f'(pid {os.getpid()}, "' in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--brokers", "3"], "several come with replication"),
+        (["--host", "0.0.0.0", "--port", "0"], "--advertised-host"),
+        (["--host", "no.such.host.invalid", "--port", "0"], "is not known here"),
+        (["--host", "192.0.2.1", "--port", "0"], "is not an address of this machine"),
+        (["--port", "http"], "is not a port"),
+        (["--port", "70000"], "is not a port"),
+        (["--trace", "/no/such/folder/trace", "--port", "0"], "can't write the trace"),
+        (["--data", __file__, "--port", "0"], "can't use"),
+    ],
+)
+def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words):
+    code, errors = said(*options)
+    assert code in (1, 2)
+    assert words in errors
+    assert "Traceback" not in errors
+
+
+def test_it_dies_with_the_process_that_started_it():
+    program = "from minikafka.server.embedded import Served; s = Served(); print(s.process.pid, flush=True); input()"
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+    if handle is None:
+        pytest.skip("this system can't wait for a process that is not a child")
+    parent.kill()
+    parent.communicate()
+    import select
+
+    assert select.select([handle], [], [], 20)[0], "the server outlived its parent"
+    os.close(handle)
+
+
+def test_what_happens_is_written_to_the_trace_file(tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    with Served(trace=trace) as served, Connection(served.bootstrap) as client:
+        client.create_topic("orders")
+        client.produce("orders", batch(b"paid"))
+        events = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert "TopicCreated" in {event["kind"] for event in events}
+    [appended] = [event for event in events if event["kind"] == "RecordsAppended"]
+    assert appended["detail"]["records"][0][2] == "paid"
+
+
+def test_verbose_says_who_came_and_what_was_spoken():
+    with Served(options=("--verbose",)) as served:
+        with Connection(served.bootstrap) as client:
+            client.ask("ApiVersions", 3, client_software_name="librdkafka", client_software_version="2.16")
+            client.ask("Metadata", 5, topics=[])
+        with Connection(served.bootstrap) as client:  # the line about the first is written by now
+            client.ask("ApiVersions", 0)
+        lines = served.said()
+    assert "is librdkafka 2.16 (client id 'raw'), which speaks ApiVersions 3. It may choose from Produce 0-" in lines
+    assert "It spoke ApiVersions 3 (1 x), Metadata 5 (1 x)." in lines
+
+
+def test_a_server_that_does_not_start_says_why_in_the_error():
+    with pytest.raises(RuntimeError, match="one broker it is for now"):
+        Served(options=("--brokers", "2"))
+
+
+def test_a_bootstrap_address_can_be_kept_over_a_restart(tmp_path):
+    with Served(data=tmp_path) as first, Connection(first.bootstrap) as client:
+        client.create_topic("orders")
+        client.produce("orders", batch(b"a"))
+        first.kill()
+    port = int(first.bootstrap.rpartition(":")[2])
+    with Served(data=tmp_path, port=port) as second, Connection(second.bootstrap) as client:
+        assert second.bootstrap == first.bootstrap
+        assert client.offset("orders", -1).offset == 1

@@ -1,0 +1,101 @@
+"""The session builder and the Lab: what they ask for when something is missing, and what goes when they go."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from kafka.admin import ConfigResource
+
+from minikafka.course import spark
+from minikafka.course.connect import Connection
+from minikafka.course.spark import Lab, SparkMissing
+from minikafka.server.embedded import Served
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    with Served() as served:
+        yield Connection(served.bootstrap)
+
+
+def a_java(folder, version):
+    """A `java` that says it has this version."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\n")
+    program.chmod(0o755)
+    return str(folder)
+
+
+def test_a_topic_and_a_checkpoint_are_new_each_time(kafka):
+    lab = Lab("17", kafka)
+    topics = {lab.topic("orders"), lab.topic("orders"), Lab("17", kafka).topic("orders")}
+    checkpoints = {lab.checkpoint("copy"), lab.checkpoint("copy")}
+    assert len(topics) == 3 and len(checkpoints) == 2
+    assert all(list(Path(checkpoint).iterdir()) == [] for checkpoint in checkpoints)
+    lab.close()
+
+
+def test_topics_and_checkpoints_go_together(kafka):
+    lab = Lab("17", kafka)
+    topic, checkpoint = lab.topic("orders", partitions=2), Path(lab.checkpoint("copy"))
+    admin = kafka.admin()
+    assert topic in admin.list_topics() and checkpoint.exists()
+    lab.close()
+    assert topic not in admin.list_topics() and not checkpoint.exists()
+    lab.close()  # once more does no harm
+    admin.close()
+
+
+def test_closing_a_lab_is_calm_when_the_cluster_is_gone():
+    with Served() as served:
+        lab = Lab("17", Connection(served.bootstrap))
+        lab.topic("orders")
+    lab.close()
+
+
+def test_records_of_virtual_dates_do_not_expire_in_a_lab(kafka):
+    lab = Lab("17", kafka)
+    admin = kafka.admin()
+    forever, short = lab.topic("orders"), lab.topic("orders", configs={"retention.ms": "60000"})
+    for topic, retention in (forever, "-1"), (short, "60000"):
+        found = admin.describe_configs([ConfigResource("TOPIC", topic, ["retention.ms"])])
+        assert found["topic"][topic]["retention.ms"]["value"] == retention
+    admin.close()
+    lab.close()
+
+
+def test_without_java_the_message_says_size_time_and_command(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SparkMissing, match="there is none here. It needs Java 17 or 21: about 200 MB") as raised:
+        spark.require_java()
+    assert "conda install -c conda-forge openjdk=17" in str(raised.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for java is a shell script")
+@pytest.mark.parametrize("version, good", [("17.0.2", 17), ("21.0.1", 21), ("1.8.0_402", None), ("11.0.2", None), ("25", None)])
+def test_java_must_be_one_that_spark_runs_on(tmp_path, monkeypatch, version, good):
+    monkeypatch.setenv("JAVA_HOME", a_java(tmp_path, version))
+    if good:
+        assert spark.require_java() == good
+    else:
+        with pytest.raises(SparkMissing, match="It needs Java 17 or 21"):
+            spark.require_java()
+
+
+def test_without_pyspark_the_message_says_size_time_and_command(monkeypatch):
+    monkeypatch.setattr(spark, "find_spec", lambda name: None)
+    with pytest.raises(SparkMissing, match="468 MB and one to five minutes") as raised:
+        spark.session()
+    assert f'"{sys.executable}" -m pip install' in str(raised.value) and '"pyspark' in str(raised.value)
+    assert "extra" not in str(raised.value)
+
+
+def test_the_connector_stands_in_one_place_and_the_environment_replaces_it(monkeypatch):
+    monkeypatch.delenv(spark.VARIABLE, raising=False)
+    assert spark.settings()["spark.jars.packages"] == spark.PACKAGES
+    monkeypatch.setenv(spark.VARIABLE, "org.example:connector_2.13:5.0.0")
+    assert spark.settings()["spark.jars.packages"] == "org.example:connector_2.13:5.0.0"
+    monkeypatch.setenv(spark.VARIABLE, "")
+    assert "spark.jars.packages" not in spark.settings()
