@@ -225,14 +225,15 @@ class Log:
             return f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
         return ""
 
-    def roll(self, base_offset: int, why: str) -> None:
+    def roll(self, base_offset: int, why: str, sync: bool = True) -> None:
         """Close the active segment and begin a new one. What is closed is synced, with the state of its producers."""
         closed = self.active
         closed.seal()
         self.producers.end_offset = base_offset
         self.producers.take_snapshot()
         opened = self.open_segment(base_offset)
-        self._sync()
+        if sync:
+            self._sync()
         self.recovery_point = base_offset
         self.segments.append(opened)
         if self.trace:

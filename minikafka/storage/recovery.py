@@ -12,7 +12,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from minikafka.storage.segment import INDEX, LOG, TIME_INDEX, Segment, file_name
-from minikafka.wire.records import BatchHeader
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -27,22 +27,22 @@ def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, No
     log.producers.find_snapshots(log.disk.listdir(log.directory))
     dropped_bytes, why = 0, ""
     if clean and not rebuild:
-        log.log_end_offset = _next_offset(log.active)
-        log.recovery_point = log.log_end_offset
+        log.log_end_offset = log.recovery_point = _next_offset(log.active)
+        yield from _replay_producers(log, log.log_end_offset)
     else:
+        yield from _replay_producers(log, log.recovery_point)
         dropped_bytes, why = yield from _check(log, budget_bytes, rebuild)
     if log.log_end_offset < log.log_start_offset:
         start_over(log, log.log_start_offset)
     log.recovery_point = min(log.recovery_point, log.log_end_offset)
     log.epochs.truncate_from_end(log.log_end_offset)
     log.epochs.truncate_from_start(log.log_start_offset)
+    log.producers.end_offset = log.log_end_offset
     log.producers.remove_snapshots(after=log.log_end_offset)
     log.producers.keep_snapshots({segment.base_offset for segment in log.segments})
-    yield from _replay_producers(log, log.log_end_offset)
     if log.trace and not clean:
-        log.tell("LogRecovered", log_end_offset=log.log_end_offset,
-            dropped_bytes=dropped_bytes, why=why or "every batch is whole",
-        )  # fmt: skip
+        why = why or "every batch is whole"
+        log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=dropped_bytes, why=why)
 
 
 def _open_segments(log: Log) -> set[int]:
@@ -92,15 +92,15 @@ def _check_segment(log: Log, segment: Segment, budget_bytes: int, whole: bool) -
     start = segment.base_offset if whole else max(segment.base_offset, log.recovery_point)
     position = segment.truncate_indexes(start)
     next_offset = segment.base_offset
-    for at, header in segment.headers(position) if start > segment.base_offset else ():
+    for at, header in segment.headers(position, start) if start > segment.base_offset else ():
         segment.note(at, header)
         position, next_offset = at + header.size_bytes, header.next_offset
-        if next_offset >= start:
-            break
 
     def use(at: int, header: BatchHeader) -> None:
         segment.note(at, header)
         log.epochs.assign(header.partition_leader_epoch, header.base_offset)
+        if header.base_offset >= log.producers.end_offset:
+            log.producers.replay(header)
 
     why = yield from segment.check(position, next_offset, budget_bytes, use)
     if segment is not log.active:
@@ -119,17 +119,14 @@ def _replay_producers(log: Log, up_to_offset: int) -> Generator[int, None, None]
     producers = log.producers
     producers.load(up_to_offset)
     producers.end_offset = max(producers.end_offset, log.log_start_offset)
-    for number, segment in enumerate(log.segments):
-        later = log.segments[number + 1 :]
-        if later and later[0].base_offset <= producers.end_offset:
-            continue
-        found = segment.locate(producers.end_offset)
-        for position, header in segment.headers(found[0]) if found else ():
-            if header.base_offset >= up_to_offset:
-                break
-            producers.replay(header)
-            if position % (1 << 20) < header.size_bytes:
-                yield header.size_bytes
+    ends = [segment.base_offset for segment in log.segments[1:]] + [up_to_offset]
+    for segment, end in zip(log.segments, ends, strict=True):
+        start = producers.end_offset
+        if start < min(end, up_to_offset):
+            for _, header in segment.headers(segment.position_before(start), up_to_offset):
+                if header.last_offset >= start:
+                    producers.replay(header)
+                    yield BATCH_OVERHEAD
     producers.end_offset = up_to_offset
 
 

@@ -86,7 +86,7 @@ def _delete(log: Log, count: int, why: str) -> None:
     if not count:
         return
     if count == len(log.segments):
-        log.roll(log.log_end_offset, "all older segments are to be deleted")
+        log.roll(log.log_end_offset, "all older segments are to be deleted", sync=False)
     gone, log.segments = log.segments[:count], log.segments[count:]
     log.move_start(log.segments[0].base_offset, why)
     for number, segment in enumerate(gone):

@@ -16,6 +16,7 @@ from minikafka.storage.system import Buffer
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
 
+MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
 
@@ -133,8 +134,7 @@ class Segment:
         self.truncate_indexes(first_lost.base_offset)
         self.log.truncate(position)
         timestamp, offset = self.largest
-        start = self.index.lookup(offset - self.base_offset)
-        for _, header in self.headers(start.value if start else 0):
+        for _, header in self.headers(self.position_before(offset)):
             if header.max_timestamp > timestamp:
                 timestamp, offset = header.max_timestamp, header.last_offset
         self._largest = (timestamp, offset)
@@ -156,20 +156,26 @@ class Segment:
 
     # -- reading
 
-    def headers(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of the batches from this one on, without reading what is in them."""
+    def headers(self, position: int, up_to_offset: int = MAX_OFFSET) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from this one on and below an offset, without reading what is in them."""
         piece, start = b"", position
         while position < self.size:
             if position + BATCH_OVERHEAD > start + len(piece):
                 piece, start = self.log.pread(_SCAN_BYTES, position), position
             header = read_header(piece, position - start)
             yield position, header
+            if header.next_offset >= up_to_offset:
+                return
             position += header.size_bytes
+
+    def position_before(self, offset: int) -> int:
+        """A position that the index knows, near and not behind the batch that holds this offset."""
+        entry = self.index.lookup(offset - self.base_offset)
+        return entry.value if entry else 0
 
     def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
         """Position and header of the first batch that ends at this offset or later; None if all end before."""
-        entry = self.index.lookup(offset - self.base_offset)
-        for position, header in self.headers(entry.value if entry else 0):
+        for position, header in self.headers(self.position_before(offset)):
             if header.last_offset >= offset:
                 return position, header
         return None
@@ -219,9 +225,8 @@ class Segment:
         none here.
         """
         time_entry = self.time_index.lookup(timestamp - 1)
-        known_older = time_entry.value if time_entry else 0
-        entry = self.index.lookup(max(known_older, from_offset - self.base_offset))
-        for position, header in self.headers(entry.value if entry else 0):
+        older = self.base_offset + time_entry.value if time_entry else self.base_offset
+        for position, header in self.headers(self.position_before(max(older, from_offset))):
             if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
                 for record in decode_batch(self.batch(position, header)):
                     if record.timestamp >= timestamp and record.offset >= from_offset:

@@ -46,7 +46,7 @@ class Live:
             self.line.value = f"<b>{escape(str(error))}</b>"
             return
         self.line.value = f"<code>{escape(self.code(name, **self.values))}</code>"
-        self.stage.value = "" if _text_only() else self.picture.frame()
+        self.stage.value = "" if _text_only() else self.picture.frame(at_end=True)
 
     def __repr__(self) -> str:
         """Stable text: the values and what they lead to, no widget's address."""

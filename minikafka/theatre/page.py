@@ -32,7 +32,7 @@ class _Texts:
 
 
 def page(*, title: str, corner: str, foot: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
-         prediction: dict[str, Any] | None) -> str:  # fmt: skip
+         prediction: dict[str, Any] | None, begin: int) -> str:  # fmt: skip
     """The whole HTML text."""
     texts = _Texts()
     data = {
@@ -42,6 +42,7 @@ def page(*, title: str, corner: str, foot: str, steps: Sequence[dict[str, Any]],
         "layouts": [_layout(drawings, texts) for drawings in layouts],
         "texts": texts.list,
         "prediction": prediction,
+        "begin": begin,
     }
     play = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     room = files("minikafka.theatre")

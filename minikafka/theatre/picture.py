@@ -84,8 +84,8 @@ class Picture:
             alt=f"{scene['sentence']} {scene['summary']}.",
         )
 
-    def page(self) -> str:
-        """One self-contained HTML page: it plays without a kernel and without the internet."""
+    def page(self, at_end: bool = False) -> str:
+        """One self-contained HTML page: it plays without a kernel and without the internet. It opens at the start, or at the end."""
         return page.page(
             title=self.title,
             corner=self._corner(),
@@ -93,6 +93,7 @@ class Picture:
             steps=[self._step(scene) for scene in self.scenes],
             layouts=[self.drawings(width) for width in (WIDE, NARROW)],
             prediction=self.prediction.to_json() if self.prediction else None,
+            begin=len(self.scenes) - 1 if at_end else 0,
         )
 
     def save(self, path: str | Path) -> None:
@@ -134,9 +135,9 @@ class Picture:
             lines.append(f"  {self.prediction.verdict}")
         return "\n".join(lines)
 
-    def frame(self) -> str:
+    def frame(self, at_end: bool = False) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
-        inside = self.page().replace("&", "&amp;").replace("'", "&#39;")
+        inside = self.page(at_end).replace("&", "&amp;").replace("'", "&#39;")
         height = page.height([drawing.bottom for drawing in self.drawings(WIDE)], asks=self.prediction is not None)
         return (
             f"<iframe title='{escape(self.title)}' style='width:100%;height:{height}px;border:0;display:block' "

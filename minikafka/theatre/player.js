@@ -456,7 +456,7 @@
   theme();
   setUpPrediction();
   choose();
-  show(0, false);
+  show(play.begin, false);
   ticks();
   resize();
 })();

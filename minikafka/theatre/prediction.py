@@ -16,8 +16,8 @@ class Prediction:
     """question, options (texts), mine: an option's number from 1, or its text, or None; answer: likewise, computed from the trace."""
 
     def __init__(self, question: str, options: Sequence[object], mine: object = None, answer: object = None) -> None:
-        self.question = question
-        self.options = [str(option) for option in options]
+        self.question = _plain(question)
+        self.options = [_plain(option) for option in options]
         self.mine = self._number(mine)
         self.answer = self._number(answer)
         self.mine_words, self.answer_words = self._words(mine, self.mine), self._words(answer, self.answer)
@@ -72,9 +72,14 @@ class Prediction:
         """An option's number: from a number that is one, else from the text."""
         if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= len(self.options):
             return given
-        return self.options.index(str(given)) + 1 if str(given) in self.options else None
+        return self.options.index(_plain(given)) + 1 if _plain(given) in self.options else None
 
     def _words(self, given: object, number: int | None) -> str:
         if given is None:
             return ""
-        return f"({number}) {self.options[number - 1]}" if number else str(given)
+        return f"({number}) {self.options[number - 1]}" if number else _plain(given)
+
+
+def _plain(text: object) -> str:
+    """Without Markdown's marks for code: the page is no Markdown."""
+    return str(text).replace("`", "")

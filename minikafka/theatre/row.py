@@ -139,8 +139,11 @@ class Row:
         return self.x + (len(self.columns) + beyond) * self.pitch
 
     def _segments(self) -> None:
-        above = 24 if self.style.header else 2
-        top, height = self.cells_y - above, self.style.cell + above + (22 if self.style.cell >= 30 else 19)
+        header = self.style.header
+        if not header and len(self.partition["segments"]) == 1:
+            return
+        above, below = (24, 22) if header else (3, 3)
+        top, height = self.cells_y - above, self.style.cell + above + below
         for base, up_to, state in self.partition["segments"]:
             inside = [n for n, (offset, upto) in enumerate(self.columns) if offset >= base and upto <= up_to]
             if not inside and not (state == "active" and self.style.header):
@@ -231,12 +234,8 @@ class Row:
             fits = x + 9 + wide <= self.d.width + 8
             call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 6 - wide, 0), wide))
         count = len(call_outs)
-        choices = (
-            sorted(product(range(count), repeat=count), key=lambda levels: (max(levels), sum(levels)))
-            if count <= 4
-            else []
-        )
-        for levels in choices:
+        choices = product(range(count), repeat=count) if 0 < count <= 4 else ()
+        for levels in sorted(choices, key=lambda levels: (max(levels), sum(levels))):
             if all(_apart(a, b, levels[i], levels[j]) for (i, a), (j, b) in permutations(enumerate(call_outs), 2)):
                 return list(zip(call_outs, levels, strict=True))
         return list(zip(call_outs, range(count), strict=True))

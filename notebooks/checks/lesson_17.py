@@ -108,7 +108,11 @@ def not_the_orders(answer, values):
             there = f"there as {near}" if near else "not among the orders"
             return blame(values, value, f"the order {order} is {there}.")
     extra = next(iter(found.orders - truth), None)
-    return f"the orders have {extra}, and no value says that." if extra else None
+    if extra is None:
+        return None
+    strange = [value for value in values if not read_rightly(value)]
+    said_it = [value for value in strange if value and extra[0] and extra[0].encode() in value]
+    return blame(values, (said_it or strange or values)[0], f"the orders have {extra}, and no value says that.")
 
 
 def not_the_others(answer, values):

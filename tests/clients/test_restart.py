@@ -1,7 +1,5 @@
 """A data directory survives a restart and kill -9: nothing that was acknowledged is lost, moved or changed."""
 
-import threading
-
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
@@ -27,21 +25,21 @@ def test_topics_configs_and_records_are_there_after_a_restart(tmp_path, stop):
         [configs] = finish(admin.describe_configs([ConfigResource("topic", "orders")])).values()
         assert configs["retention.ms"].value == "-1"
         with consuming(kafka.bootstrap) as consumer:
-            assert consumer.get_watermark_offsets(TopicPartition("orders", 1), timeout=10) == (500, 2000)
-        assert [message.value() for message in read(kafka.bootstrap, "orders", 1500, 1)] == values[500:]
+            first, end = consumer.get_watermark_offsets(TopicPartition("orders", 1), timeout=10)
+        assert end == 2000
+        # As in Apache Kafka the log start offset is written down now and then: a crash may bring deleted records back.
+        assert first == 500 or stop is Served.kill
+        assert [message.value() for message in read(kafka.bootstrap, "orders", 1500, 1, 500)] == values[500:]
 
 
 def test_kill_9_in_the_middle_of_producing_loses_nothing_acknowledged_and_doubles_nothing(tmp_path):
     """An idempotent librdkafka producer goes on over three kills: every record is there, once and in order."""
-    total, kills = 30_000, 3
+    total, kill_at, in_flight = 30_000, [7_500, 15_000, 22_500], 2000
     acknowledged = []
-    enough = threading.Event()
 
     def on_delivery(error, message):
         assert error is None, error
         acknowledged.append((message.offset(), message.value()))
-        if len(acknowledged) >= total * (3 - kills + 1) // 5:
-            enough.set()
 
     kafka = Served(data=tmp_path)
     port = int(kafka.bootstrap.rpartition(":")[2])
@@ -52,13 +50,14 @@ def test_kill_9_in_the_middle_of_producing_loses_nothing_acknowledged_and_double
         for number in range(total):
             producer.produce("orders", b"%d" % number, partition=0, on_delivery=on_delivery)
             producer.poll(0)
-            if enough.is_set() and kills:
-                kills -= 1
+            while number - len(acknowledged) > in_flight:
+                producer.poll(1)
+            if kill_at and len(acknowledged) > kill_at[0]:
+                kill_at.pop(0)
                 kafka.kill()
-                enough.clear()
                 kafka = Served(data=tmp_path, port=port)
         assert producer.flush(60) == 0
-        assert kills == 0, "the scenario needs its kills"
+        assert not kill_at, "the scenario needs its kills"
         values = [message.value() for message in read(kafka.bootstrap, "orders", total)]
         assert values == [b"%d" % number for number in range(total)]
         assert all(values[offset] == value for offset, value in acknowledged)

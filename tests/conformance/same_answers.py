@@ -137,18 +137,18 @@ def differences(ours, theirs):
 
     def compare(path, one, other):
         if isinstance(one, dict) and isinstance(other, dict):
-            for key in one.keys() | other.keys():
+            for key in [*one, *(key for key in other if key not in one)]:
                 compare(f"{path}.{key}" if path else key, one.get(key, "(absent)"), other.get(key, "(absent)"))
         elif isinstance(one, list) and isinstance(other, list):
             if path.endswith("configs"):
                 one, other = ({config["name"]: config for config in side} for side in (one, other))
                 for name in one.keys() & other.keys():
-                    compare(f"{path}[{name}]", one[name], other[name])
+                    compare(f"{path}.{name}", one[name], other[name])
             elif len(one) != len(other):
                 found[path] = one, other
             else:
                 for number, (a, b) in enumerate(zip(one, other, strict=True)):
-                    compare(f"{path}[{number}]", a, b)
+                    compare(f"{path}.{number}", a, b)
         elif one != other:
             found[path] = one, other
 

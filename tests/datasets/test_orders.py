@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,8 @@ VALUES = [(event, json.loads(event.value)) for event in EVENTS if event.value !=
 
 def command(*arguments, hash_seed="0"):
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(
-        [sys.executable, "-m", "datasets.orders", *arguments], cwd=ROOT, env=environment, capture_output=True, check=True
-    )
-    return done.stdout
+    program = [sys.executable, "-m", "datasets.orders", *arguments]
+    return subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, check=True).stdout
 
 
 def test_the_small_one_is_the_golden_file():
@@ -106,7 +105,7 @@ def test_some_events_are_late_and_some_out_of_order():
     delays = [event.ingest_ms - value["event_time_ms"] for event, value in VALUES]
     assert 20 <= sum(delay > 600_000 for delay in delays) <= 120
     times = [value["event_time_ms"] for _, value in VALUES]
-    assert any(later < earlier for earlier, later in zip(times, times[1:], strict=False))
+    assert any(later < earlier for earlier, later in pairwise(times))
 
 
 def test_the_schema_changes_once_and_the_header_says_which():

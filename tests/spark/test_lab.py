@@ -68,13 +68,15 @@ def test_records_of_virtual_dates_do_not_expire_in_a_lab(kafka):
 def test_without_java_the_message_says_size_time_and_command(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(SparkMissing, match="there is none here. It needs Java 17 or 21: about 200 MB") as raised:
+    with pytest.raises(SparkMissing, match=r"there is none here\. It needs Java 17 or 21: about 200 MB") as raised:
         spark.require_java()
     assert "conda install -c conda-forge openjdk=17" in str(raised.value)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for java is a shell script")
-@pytest.mark.parametrize("version, good", [("17.0.2", 17), ("21.0.1", 21), ("1.8.0_402", None), ("11.0.2", None), ("25", None)])
+@pytest.mark.parametrize(
+    "version, good", [("17.0.2", 17), ("21.0.1", 21), ("1.8.0_402", None), ("11.0.2", None), ("25", None)]
+)
 def test_java_must_be_one_that_spark_runs_on(tmp_path, monkeypatch, version, good):
     monkeypatch.setenv("JAVA_HOME", a_java(tmp_path, version))
     if good:

@@ -214,7 +214,7 @@ def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(bootstra
 def test_a_checkpoint_does_not_know_a_topic_that_was_made_anew_under_its_name(
     bootstrap, topic, admin, stream, records, found
 ):
-    """Shorter than before: it stops. Longer: it goes on at the old offset, and what stands before that is never read."""
+    """Shorter than before: it stops. Longer: it goes on at the old offset, and what stands before is never read."""
     write(bootstrap, topic, numbered(0, 50), partition=0)
     stream(topic, startingOffsets="earliest")
     admin.delete_topics([topic])

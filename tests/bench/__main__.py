@@ -1,0 +1,135 @@
+"""`make bench`: minikafka beside a one-node Apache Kafka, the same clients, in one run, taking turns in who goes first.
+
+Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
+memory); its spread is that of the rounds.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench import measures
+from tests.kafka import ApacheKafka, answers, java_missing
+
+MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
+
+
+class MiniKafka:
+    """`minikafka serve` on a data directory of its own."""
+
+    def start(self):
+        self.data = tempfile.TemporaryDirectory(prefix="minikafka-bench-")
+        command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", "--data", self.data.name]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.bootstrap = self.process.stdout.readline().removeprefix("ready ").strip()
+        host, port = self.bootstrap.split(":")
+        assert answers(host, int(port))
+        return self
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+        self.data.cleanup()
+
+
+class Results:
+    """(measure, unit, better) -> broker -> one figure a round."""
+
+    def __init__(self):
+        self.figures = {}
+
+    def add(self, measure, unit, more_is_better, broker, figure):
+        self.figures.setdefault((measure, unit, more_is_better), {}).setdefault(broker, []).append(figure)
+        print(f"  {broker:13} {measure}: {figure:.4g} {unit}", flush=True)
+
+    def table(self):
+        lines = [f"{'':38}{MINIKAFKA:>12}{APACHE:>15}   ratio (spread)"]
+        for (measure, unit, more_is_better), by_broker in self.figures.items():
+            ours, theirs = by_broker[MINIKAFKA], by_broker[APACHE]
+            ratios = [(a / b if more_is_better else b / a) for a, b in zip(ours, theirs, strict=True)]
+            middle = [statistics.median(ours), statistics.median(theirs)]
+            spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            lines.append(f"{measure + ', ' + unit:38}{middle[0]:>12.4g}{middle[1]:>15.4g}   {spread}")
+        return "\n".join(lines)
+
+
+def turns(round_number):
+    """Who goes first alternates."""
+    return [MINIKAFKA, APACHE] if round_number % 2 == 0 else [APACHE, MINIKAFKA]
+
+
+def measure_starts(results, rounds):
+    for number in range(rounds):
+        print(f"start, round {number + 1} of {rounds}", flush=True)
+        for name in turns(number):
+            broker = MiniKafka() if name == MINIKAFKA else formatted_apache()
+            began = time.perf_counter()
+            broker.start()
+            results.add("start to first answer", "s", False, name, time.perf_counter() - began)
+            results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
+            broker.stop()
+
+
+def formatted_apache():
+    """Its data folder is formatted already: that is not counted as a start."""
+    kafka = ApacheKafka(data=Path(tempfile.mkdtemp(prefix="apache-bench-")))
+    kafka.start().stop()
+    kafka.folder.mkdir()
+    return kafka
+
+
+def measure_work(results, brokers, rounds, scale):
+    for number in range(-1, rounds):  # the first one warms up: the virtual machine compiles as it runs
+        kept = results if number >= 0 else Results()
+        print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
+        for size, count in ((100, int(400_000 * scale)), (1000, int(150_000 * scale))):
+            for name in turns(number):
+                bootstrap = brokers[name].bootstrap
+                topic = measures.new_topic(bootstrap)
+                for what, measure in (
+                    ("produce, librdkafka", measures.produce_with_librdkafka),
+                    ("consume, librdkafka", measures.consume_with_librdkafka),
+                    ("produce, ProducerPerformance", measures.produce_with_java),
+                ):
+                    figure = measure(bootstrap, topic, size, count)
+                    kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
+                measures.delete_topic(bootstrap, topic)
+        for name in turns(number):
+            bootstrap = brokers[name].bootstrap
+            topic = measures.new_topic(bootstrap)
+            median, slow = measures.end_to_end_latency(bootstrap, topic, int(1000 * scale))
+            kept.add("end-to-end latency, median", "ms", False, name, median)
+            kept.add("end-to-end latency, 99 %", "ms", False, name, slow)
+            kept.add("memory after work", "MB", False, name, measures.resident_megabytes(brokers[name].process.pid))
+            measures.delete_topic(bootstrap, topic)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
+    parser.add_argument("--quick", action="store_true", help="two rounds with a tenth of the records")
+    args = parser.parse_args()
+    missing = java_missing()
+    if missing:
+        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
+    rounds, scale = (2, 0.1) if args.quick else (args.rounds, 1.0)
+    results = Results()
+    measure_starts(results, rounds)
+    brokers = {MINIKAFKA: MiniKafka(), APACHE: ApacheKafka()}
+    try:
+        for broker in brokers.values():
+            broker.start()
+        measure_work(results, brokers, rounds, scale)
+    finally:
+        for broker in brokers.values():
+            broker.stop()
+    print("\n" + results.table())
+
+
+if __name__ == "__main__":
+    main()
