@@ -31,7 +31,7 @@ FIRST_LESSON = "my/00_start_here.ipynb"
 OLDEST, NEWEST = (3, 11), (3, 13)
 KAFKA_VERSION = "4.3.1"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "chromium": "chromium"}
-SIZES = {"lab": "about 350 MB, one to three minutes", "test": "about 1.2 GB, three to five minutes"}
+SIZES = {"lab": "about 350 MB, one to three minutes", "test": "about 1.5 GB, three to eight minutes"}
 WINDOWS = os.name == "nt"
 
 

@@ -130,6 +130,9 @@ def show(value: Any) -> str | None:
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     """Every name known, every value legal: the configs as they will be stored. Else INVALID_CONFIG."""
+    for name, text in configs.items():
+        if text is None:
+            raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
     return _checked(configs, TOPIC_CONFIGS, "topic config name")
 
 
@@ -137,7 +140,7 @@ def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     """The same for broker configs that may change at run time: those that stand behind a topic config."""
     for name in configs:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
-            raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
+            raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
     return _checked(configs, BROKER_CONFIGS, "broker config name")
 
 

@@ -66,7 +66,7 @@ class FetchSessions:
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(session_id, None)
-            session = self._create(asked, now_ms) if epoch == INITIAL_EPOCH and asked else None
+            session = self._create(asked, now_ms) if epoch == INITIAL_EPOCH else None
             return asked, session, False
         found = self._sessions.get(session_id)
         if found is None:

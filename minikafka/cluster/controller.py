@@ -79,8 +79,8 @@ def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
     return records
 
 
-def check_topic_name(name: str, image: Image) -> None:
-    """Kafka's rules for names, and no two names that differ only in '.' and '_' (their metrics would collide)."""
+def check_topic_name(name: str) -> None:
+    """Kafka's rules for names: INVALID_TOPIC_EXCEPTION."""
     if not name:
         raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
@@ -97,6 +97,11 @@ def check_topic_name(name: str, image: Image) -> None:
             f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
             "'.', '_' and '-'",
         )
+
+
+def check_new_topic_name(name: str, image: Image) -> None:
+    """A legal name, and no two names that differ only in '.' and '_' (their metrics would collide)."""
+    check_topic_name(name)
     if name not in image.topics:
         metric = name.replace(".", "_")
         for other in image.topics:
@@ -109,13 +114,13 @@ def place(image: Image, partitions: int, replication_factor: int, first: int) ->
     begins.
     """
     live = [broker.broker_id for broker in image.live_brokers()]
-    if partitions < 1:
-        raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication_factor < 1:
         raise KafkaError(
             Error.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
+    if partitions < 1:
+        raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication_factor > len(live):
         raise KafkaError(
             Error.INVALID_REPLICATION_FACTOR,

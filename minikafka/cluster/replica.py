@@ -43,6 +43,11 @@ class Replica:
         """Where a read_committed consumer stops. Without open transactions: the high watermark."""
         return self.high_watermark
 
+    @property
+    def enough_in_sync(self) -> bool:
+        """Whether acks=all may be promised: min.insync.replicas, or all there are of a topic with fewer, are in sync."""
+        return len(self.partition.isr) >= min(self.min_insync_replicas, len(self.partition.replicas))
+
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know the
         epoch.

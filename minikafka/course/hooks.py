@@ -13,7 +13,6 @@ from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_and_its_checkpoint
 
 PICTURES = NOTEBOOKS / "pictures"
-HOUR = 3600
 
 
 def start_here() -> str:
@@ -29,16 +28,18 @@ def start_here() -> str:
 def the_log() -> str:
     """Lesson 01: two readers of one log in three segments."""
     cluster = Cluster(seed=1)
-    cluster.create_topic("orders", partitions=1, configs={"segment.ms": 5 * HOUR * 1000})
+    cluster.create_topic("orders", partitions=1, configs={"segment.ms": 5000})
     shop = cluster.producer(client_id="shop")
-    readers = [
-        cluster.consumer("orders", auto_offset_reset="earliest", client_id=name) for name in ("billing", "audit")
-    ]
+    billing = cluster.consumer("orders", auto_offset_reset="earliest", client_id="billing")
+    audit = cluster.consumer("orders", auto_offset_reset="earliest", client_id="audit")
     for number in range(14):
         shop.send("orders", key=("alice", "bob", "carol")[number * 5 % 3], value=f"order {number}")
-        cluster.run(seconds=HOUR)
-        if number in (7, 12):
-            readers[number == 12].poll(timeout_ms=1000)
+        cluster.run(seconds=1)
+        if number == 7:
+            billing.poll(timeout_ms=100)
+        if number == 12:
+            while audit.poll(timeout_ms=100):
+                pass
     return cluster.play("log").svg()
 
 

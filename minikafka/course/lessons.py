@@ -49,7 +49,7 @@ class Prediction:
     __repr__ = __str__
 
     def settle(self, answer: int) -> Said:
-        """What you said beside what it was, for an experiment without a picture. answer: an option's number, computed."""
+        """What you said beside what it was, where no picture settles it. answer: the number of an option, computed."""
         it_was = f"it was {answer}: {self.options[answer - 1]}"
         if self.mine is None:
             return Said(f"{self.question}\n  I{it_was[1:]}")

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minikafka.server.serve import Server
 
 SCRATCH_BYTES = 64 * 1024
 FIRST_BYTES = 256 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
+LARGE_BYTES = 32 * 1024
 SIZE_BYTES = 4
 
 scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
@@ -37,13 +38,14 @@ class Connection(asyncio.BufferedProtocol):
         self.active_at = 0.0  # of the event loop's clock, seconds
         self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
         self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is everybody's
-        self._answers: list[bytes | bytearray | memoryview] = []
+        self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
         self._choked = False  # the client does not read what we send
         self._rest = b""  # fewer than four bytes: not even a size
         self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
         self._filled = self._size = 0
         self._view: memoryview | None = None
+        self._believed = FIRST_BYTES  # who has sent a frame of some size may well send another one
 
     def __str__(self) -> str:
         return self.name
@@ -79,6 +81,7 @@ class Connection(asyncio.BufferedProtocol):
             self._view.release()  # a bytearray can't grow while somebody looks at it
             self._filled += nbytes
             if self._filled == self._size:
+                self._believed = max(self._believed, self._size)
                 self.waiting.append(self._frame)
                 self._frame = None
         if not self.closed:
@@ -110,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self.busy = True
         return frame
 
-    def answer(self, frame: Sequence[bytes | bytearray | memoryview]) -> None:
+    def answer(self, frame: Sequence[Any]) -> None:
         """Keep one answer for the next send()."""
         size = sum(map(len, frame))
         self._answers.append(size.to_bytes(SIZE_BYTES, "big"))
@@ -125,7 +128,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._answers:
             answers, self._answers, self._answer_bytes = self._answers, [], 0
-            self.transport.writelines(answers)
+            for part in merged(answers):
+                self.transport.write(part)
         if self.waiting:
             self.transport.pause_reading()
         else:
@@ -162,7 +166,7 @@ class Connection(asyncio.BufferedProtocol):
         self._rest = bytes(data[at:])
 
     def _begin_frame(self, size: int, beginning: memoryview) -> None:
-        self._frame = bytearray(min(size, FIRST_BYTES))
+        self._frame = bytearray(min(size, self._believed))
         self._frame[: len(beginning)] = beginning
         self._filled, self._size = len(beginning), size
         self._hold(len(self._frame))
@@ -175,6 +179,19 @@ class Connection(asyncio.BufferedProtocol):
     def _hold(self, nbytes: int) -> None:
         self.held_bytes += nbytes
         self.server.held_bytes += nbytes
+
+
+def merged(parts: list[Any]) -> Iterator[Any]:
+    """Small parts joined, large ones (records out of the log) as they are: a copy costs more than a system call."""
+    small: list[Any] = []
+    for part in parts:
+        if len(part) < LARGE_BYTES:
+            small.append(part)
+        else:
+            yield b"".join(small)
+            yield part
+            small = []
+    yield b"".join(small)
 
 
 def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:

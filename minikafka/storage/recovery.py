@@ -24,6 +24,7 @@ def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, No
     """Make the log ready: see Log.recover."""
     rebuild = _open_segments(log)
     log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
+    log.recovery_point = max(log.recovery_point, log.segments[0].base_offset)
     log.producers.find_snapshots(log.disk.listdir(log.directory))
     dropped_bytes, why = 0, ""
     if clean and not rebuild:

@@ -1,7 +1,7 @@
 """The theatre: a trace becomes scenes, and scenes become a page that plays, a static SVG, or a table.
 
-It knows the trace and nothing else of minikafka, so that a picture can show a simulation, a server, or a recorded file. A new picture
-is one file with one subclass of play.Play, and its name in PLAYS.
+It knows the trace and nothing else of minikafka, so that a picture can show a simulation, a server, or a recorded
+file. A new picture is one file with one subclass of play.Play, and its name in PLAYS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
             answer: Any = None, **options: Any) -> Picture:  # fmt: skip
     """The picture called name ("log", "partitioner") of a trace. options: that picture's own, see its file.
 
-    prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it was.
+    prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it
+    was.
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
@@ -35,7 +36,9 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
 
 
 def fitting(trace: Sequence[Event]) -> str:
-    """The name of the picture that fits what happened: records that were only written, over several partitions, show the partitioner."""
+    """The name of the picture that fits what happened: records that were only written, over several partitions, show
+    the partitioner.
+    """
     read = any(event.kind in ("RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted") for event in trace)
     spread = any(event.kind == "PartitionChosen" and event.detail["partitions"] > 1 for event in trace)
     return "partitioner" if spread and not read else "log"

@@ -1,8 +1,9 @@
 """Shapes as data: what a picture draws, so that Python can write it as SVG and the player can move it.
 
-A shape is a dictionary of plain values under a stable key ("record/0/17"): from one step to the next the player finds the same key
-and moves the shape there. Coordinates are design units, one a CSS pixel. A wider or narrower page stretches x, x2 and w only, so text
-never shrinks; a path keeps its form and is moved as a whole. Colours are names from player.css, with a light and a dark value each.
+A shape is a dictionary of plain values under a stable key ("record/0/17"): from one step to the next the player finds
+the same key and moves the shape there. Coordinates are design units, one a CSS pixel. A wider or narrower page
+stretches x, x2 and w only, so text never shrinks; a path keeps its form and is moved as a whole. Colours are names
+from player.css, with a light and a dark value each.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def fit(text: str, width: float, size: float = 13, *, mono: bool = False, bold: 
 class Drawing:
     """The shapes of one step in one layout, back to front.
 
-    step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and the step that
-    is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from.
+    step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and
+    the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from.
     """
 
     def __init__(self, width: int) -> None:
@@ -109,7 +110,9 @@ class Drawing:
 
     def cell(self, key: str, x: float, y: float, w: float, h: float, text: str = "", more: str = "", below: str = "",
              fill: str = "cell", line: str = "rule", ink: str = "ink", **more_attributes: Any) -> None:  # fmt: skip
-        """A box that moves with its words as one shape: text in bold, more beside it (below it in a tall box), a number under the box."""
+        """A box that moves with its words as one shape: text in bold, more beside it (below it in a tall box), a
+        number under the box.
+        """
         words = {"text": text or None, "more": fit(more, w * 0.82 - 8, 12.5) or None, "below": below or None}
         self.add(key, "cell", x=x, y=y, w=w, h=h, r=5, fill=fill, line=line, ink=ink, **words, **more_attributes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 NO_KEY = "–"
@@ -11,8 +10,8 @@ NO_KEY = "–"
 def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
     """One to three letters for each key, different as far as three letters go: alice -> a, customer-17 -> 17."""
     texts = sorted({key for key in keys if key is not None})
-    common = os.path.commonprefix(texts) if len(texts) > 1 else ""
-    while common and common[-1].isalnum() and len(common) < 4:
+    common = _shared(texts[0], texts[-1]) if len(texts) > 1 else ""
+    while common and (common[-1].isdigit() or (common[-1].isalnum() and len(common) < 4)):
         common = common[:-1]
     rests = {text: text[len(common) :] or text for text in texts}
     for length in (1, 2, 3):
@@ -26,3 +25,9 @@ def legend(known: dict[str | None, str], most: int = 6) -> str:
     """a alice · b bob, where it says more than the letters do and is short enough to read."""
     pairs = [f"{letter} {key}" for key, letter in known.items() if key is not None and letter != key]
     return "keys: " + " · ".join(pairs) if pairs and len(pairs) <= most else ""
+
+
+def _shared(first: str, last: str) -> str:
+    """What the first and the last of a sorted list begin with, all others begin with too."""
+    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:same]

@@ -1,7 +1,8 @@
-"""Time below: one lane an actor, a mark where it did something, up to the cursor and no further. A lane without a name has not begun.
+"""Time below: one lane an actor, a mark where it did something, up to the cursor and no further. A lane without a
+name has not begun.
 
-The axis is honest about order and, between events that are close, about distance; a long silence is cut short and shown as a break, so
-that a retention of a minute does not squeeze three milliseconds of writing into one pixel.
+The axis is honest about order and, between events that are close, about distance; a long silence is cut short and
+shown as a break, so that a retention of a minute does not squeeze three milliseconds of writing into one pixel.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Lanes:
 
     def positions(self, left: float, right: float) -> tuple[list[float], list[int]]:
         """x of every step, and the steps before which a silence is cut short."""
+        right -= self._needs()[-1] if self.times else 0
         gaps = [max(b - a, 0) for a, b in zip(self.times, self.times[1:], strict=False)]
         if not gaps:
             return [left] * len(self.times), []
@@ -53,7 +55,7 @@ class Lanes:
         moved = sorted(gap for gap in gaps if gap)
         cap = moved[len(moved) // 2] * BREAK_AFTER if moved else 1
         room = right - left
-        squeeze = min(1.0, 0.7 * room / sum(needs))
+        squeeze = min(1.0, 0.85 * room / sum(needs))
         rest = room - squeeze * sum(needs)
         total = sum(min(gap, cap) for gap in gaps) or 1
         xs = [left]
@@ -73,7 +75,7 @@ class Lanes:
         self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = ""
     ) -> None:
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
-        xs, breaks = self.positions(left + 6, right - 14)
+        xs, breaks = self.positions(left + 6, right)
         top = y + 13
         for row, lane in enumerate(rows):
             self._lane(d, lane, top + row * (LANE + GAP), left, right, xs, step)

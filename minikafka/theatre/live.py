@@ -1,7 +1,7 @@
 """Live controls beside a picture: change one, and the same calls run again with the new values.
 
-The theatre doesn't know the simulation: a re-run comes in as a function from the controls' values to a trace. ipywidgets is imported
-only when controls are made. Each control prints the line of code that does the same.
+The theatre doesn't know the simulation: a re-run comes in as a function from the controls' values to a trace.
+ipywidgets is imported only when controls are made. Each control prints the line of code that does the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any
 from minikafka.theatre.picture import Picture
 from minikafka.trace import Event
 
+Rerun = Callable[[Sequence[str | None], Sequence[int], str], Sequence[Event]]
+
 
 class Live:
     """Controls above a picture.
 
-    show(**values) makes the picture, code(name, **values) the line that does what the control called name has just done.
-    controls: name -> ipywidgets control whose value is passed under that name.
+    show(**values) makes the picture, code(name, **values) the line that does what the control called name has just
+    done. controls: name -> ipywidgets control whose value is passed under that name.
     """
 
     def __init__(self, show: Callable[..., Picture], controls: Mapping[str, Any], code: Callable[..., str]) -> None:
@@ -60,12 +62,14 @@ class Live:
         return bundle
 
 
-def partitioner(rerun: Callable[[Sequence[str | None], Sequence[int], str], Sequence[Event]], *, keys: str = "alice bob carol dave",
-                partitions: int = 3, then: int = 4, seed: int | None = None) -> Live:  # fmt: skip
+def partitioner(
+    rerun: Rerun, *, keys: str = "alice bob carol dave", partitions: int = 3, then: int = 4, seed: int | None = None
+) -> Live:
     """The partitioner's machine with its levers: type keys, change the count, choose a rule, see what moves.
 
-    rerun(keys, counts, rule) sends every key once to a topic with counts[0] partitions, lets it grow to counts[1] and sends every key
-    again (a key None is a record without key); rule is "default" or "round_robin". It returns the trace.
+    rerun(keys, counts, rule) sends every key once to a topic with counts[0] partitions, lets it grow to counts[1] and
+    sends every key again (a key None is a record without key); rule is "default" or "round_robin". It returns the
+    trace.
     """
     import ipywidgets
 

@@ -1,7 +1,8 @@
 """The page: shapes of all steps as data, and the player that moves them.
 
-What a page says of a step is only what differs from the step before, as numbers: [shape, attribute, value, attribute, value, ...] a
-changed shape (-1 names the shape that a new one resembles), then who comes and who goes. Texts and colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
+What a page says of a step is only what differs from the step before, as numbers: [shape, attribute, value, attribute,
+value, ...] a changed shape (-1 names the shape that a new one resembles), then who comes and who goes. Texts and
+colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The partitioner's machine: a record's key goes in, the number of a partition comes out.
 
-With a key: murmur2(key), without its sign bit, modulo the number of partitions (the Java client's DefaultPartitioner). Without a key:
-sticky, round-robin, or somebody's own function. When the number of partitions changes, the divisor changes, and keys move.
-Options: topic. Without it: the topic that was used most.
+With a key: murmur2(key), without its sign bit, modulo the number of partitions (the Java client's
+DefaultPartitioner). Without a key: sticky, round-robin, or somebody's own function. When the number of partitions
+changes, the divisor changes, and keys move. Options: topic. Without it: the topic that was used most.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.play import Play, Told
 from minikafka.trace import Event
 
+Place = tuple[float, float, float, float]  # x, y, width, height
 MOST_KEYS, MOST_BINS = 6, 8
 SPACE = 158  # height of machine and bins, before the lanes
 
 
 class PartitionerPlay(Play):
     name = "partitioner"
-    foot = "Kafka keeps order within a partition. A key stays in its partition only as long as the number of partitions stays."
+    foot = "Kafka keeps order within a partition. A key keeps its partition only while the number of partitions stays."
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, **options: Any) -> None:
         super().__init__(trace, **options)
@@ -97,8 +98,16 @@ class PartitionerPlay(Play):
         bin_ = self.bins.setdefault(partition, {})
         bin_[key] = bin_.get(key, 0) + 1
         kind = _kind(d)
-        self.now = {"key": key, "value": d["value"], "partition": partition, "partitions": count, "how": d["how"], "kind": kind,
-                    "hash": d.get("hash"), "producer": event.node}  # fmt: skip
+        self.now = {
+            "key": key,
+            "value": d["value"],
+            "partition": partition,
+            "partitions": count,
+            "how": d["how"],
+            "kind": kind,
+            "hash": d.get("hash"),
+            "producer": event.node,
+        }
         chapter = None
         for name in (f"by {count}" if first_with and self.grown and kind == "murmur2" else "", kind):
             if name and name not in self.said:
@@ -232,8 +241,9 @@ class PartitionerPlay(Play):
             if hit and not d.narrow:
                 d.arrow("out/arrow", door[0] + 2, door[1], x - 5, top + h / 2, "ink", width=1.5)
 
-    def _chips(self, d: Drawing, bin_: dict[str, Any], place: tuple[float, float, float, float], now: dict[str, Any] | None,
-               door: tuple[float, float]) -> None:  # fmt: skip
+    def _chips(
+        self, d: Drawing, bin_: dict[str, Any], place: Place, now: dict[str, Any] | None, door: tuple[float, float]
+    ) -> None:
         x, y, room, h = place
         entries = bin_["keys"]
         fits = max(int(room // 52), 1)
@@ -291,7 +301,7 @@ def _computation(now: dict[str, Any]) -> list[tuple[str, str]]:
 def _sentence(d: dict[str, Any], kind: str) -> str:
     if kind == "murmur2":
         positive = d["hash"] & 0x7FFFFFFF
-        return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so it goes to partition {d['partition']}."
+        return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so to partition {d['partition']}."
     who = "A record without key" if d["key"] is None else f"A record with key {d['key']}"
     return f"{who} goes to partition {d['partition']}: {d['how'].removeprefix('no key: ')}."
 

@@ -85,7 +85,10 @@ class Picture:
         )
 
     def page(self, at_end: bool = False) -> str:
-        """One self-contained HTML page: it plays without a kernel and without the internet. It opens at the start, or at the end."""
+        """One self-contained HTML page: it plays without a kernel and without the internet.
+
+        It opens at the start, or at the end.
+        """
         return page.page(
             title=self.title,
             corner=self._corner(),

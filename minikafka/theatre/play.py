@@ -1,8 +1,9 @@
 """A play turns a trace into scenes, and a scene into shapes. One picture is one file with one subclass of Play.
 
-Fold: `see(event)` keeps the play's state up to date and returns a Told where the learner should stop and look (None: nothing to show;
-QUIETLY: the change belongs to the scene told last, as a high watermark does that follows an append at once). `space()` is then stored
-as plain JSON. Draw: `draw(drawing, scenes)` gets the scenes up to the cursor and no later one, so it can't show the future.
+Fold: `see(event)` keeps the play's state up to date and returns a Told where the learner should stop and look (None:
+nothing to show; QUIETLY: the change belongs to the scene told last, as a high watermark does that follows an append
+at once). `space()` is then stored as plain JSON. Draw: `draw(drawing, scenes)` gets the scenes up to the cursor and
+no later one, so it can't show the future.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.lanes import Lanes, Scene, seconds
 from minikafka.trace import Event
 
-# What a page can hold and a person can follow. Longer traces keep their chapters and troubles, and skip evenly among the rest.
+# What a page can hold and a person can follow. Longer traces keep their chapters and troubles, and skip evenly among
+# the rest.
 MOST_STEPS = 160
 
 
 @dataclass
 class Told:
-    """What one event does to the picture. because: the id of an event, where the play knows better than the event's own cause."""
+    """What one event does to the picture.
+
+    because: the id of an event, where the play knows better than the event's own cause.
+    """
 
     sentence: str
     chapter: str | None = None
@@ -34,7 +39,10 @@ QUIETLY = Told("")
 
 
 class Play:
-    """The base of all pictures. `cast(trace)` may look at the whole trace to choose who is shown and how much room they need."""
+    """The base of all pictures.
+
+    `cast(trace)` may look at the whole trace to choose who is shown and how much room they need.
+    """
 
     name = ""
     title = ""

@@ -14,7 +14,7 @@
   const still = matchMedia('(prefers-reduced-motion: reduce)');
 
   let cursor = 0, furthest = 0, ended = false, playing = null, frame = null;
-  let layout = null, elements = [], stretch = 1, marked = [];
+  let layout = null, elements = [], stretch = 1, marked = [], moves = [];
   const prediction = play.prediction;
   let mine = prediction ? prediction.mine : '', released = !prediction || mine !== '';
   const limit = () => (released ? last : Math.min(prediction.stop, last));
@@ -134,6 +134,7 @@
   }
 
   function paint(node, s) {
+    node.style.pointerEvents = s.tip || s.of !== undefined ? '' : 'none';
     if (s.kind === 'cell') { paintCell(node, s); return; }
     const style = node.style;
     style.fill = s.fill === 'hatch' ? 'url(#hatch)' : !s.fill || s.fill === 'none' ? 'none' : `var(--${s.fill})`;
@@ -165,7 +166,9 @@
 
   function draw(step, moving) {
     cancelAnimationFrame(frame);
-    const now = shapesAt(step), moves = [];
+    animate(1);  // what was still on its way arrives first
+    const now = shapesAt(step);
+    moves = [];
     elements.forEach((element, shape) => {
       const to = now.get(shape), from = element.shape;
       const { node } = element;
@@ -183,23 +186,29 @@
       node.style.opacity = opacity;
       if (MOVED.some(name => from[name] !== to[name])) moves.push({ node, from, to });
     });
-    if (moves.length) animate(moves);
+    if (moves.length) move();
   }
 
-  function animate(moves) {
+  function move() {
     const begin = performance.now(), time = 320 / Math.max(1, Number(at('speed').value));
     const turn = now => {
-      const part = Math.min(1, (now - begin) / time), eased = part * (2 - part);
-      for (const { node, from, to, gone } of moves) {
-        const between = { ...to };
-        for (const name of [...MOVED, 'fade']) if (name in to) between[name] = (from[name] ?? to[name]) * (1 - eased) + to[name] * eased;
-        place(node, between);
-        if ('fade' in to) node.style.opacity = between.fade;
-        if (gone && part === 1) node.style.display = 'none';
-      }
+      const part = Math.min(1, (now - begin) / time);
+      animate(part);
       if (part < 1) frame = requestAnimationFrame(turn);
     };
     turn(begin);
+  }
+
+  function animate(part) {
+    const eased = part * (2 - part);
+    for (const { node, from, to, gone } of moves) {
+      const between = { ...to };
+      for (const name of [...MOVED, 'fade']) if (name in to) between[name] = (from[name] ?? to[name]) * (1 - eased) + to[name] * eased;
+      place(node, between);
+      if ('fade' in to) node.style.opacity = between.fade;
+      if (gone && part === 1) node.style.display = 'none';
+    }
+    if (part === 1) moves = [];
   }
 
   // -- one step

@@ -1,7 +1,7 @@
 """A prediction: watching without predicting first teaches little.
 
-While `mine` is None the picture stops just before the surprise and asks. Once there is an answer of the learner's own, the picture says
-"you said 2, it was 5". Options are numbered from 1.
+While `mine` is None the picture stops just before the surprise and asks. Once there is an answer of the learner's
+own, the picture says "you said 2, it was 5". Options are numbered from 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from minikafka.trace import Event
 
 
 class Prediction:
-    """question, options (texts), mine: an option's number from 1, or its text, or None; answer: likewise, computed from the trace."""
+    """question, options (texts), mine: an option's number from 1, or its text, or None; answer: likewise, computed
+    from the trace.
+    """
 
     def __init__(self, question: str, options: Sequence[object], mine: object = None, answer: object = None) -> None:
         self.question = _plain(question)

@@ -1,8 +1,8 @@
 """A partition as a row of records: what the log's picture draws, and every later picture that shows a log.
 
-A partition here is plain data (see `PartitionLog.space` in log.py): its offsets, segments and the records near something interesting.
-Where a log is longer than the page, the middle is left out and counted; what stays visible are the end, the start, the edges of
-segments and the places where readers stand.
+A partition here is plain data (see `PartitionLog.space` in log.py): its offsets, segments and the records near
+something interesting. Where a log is longer than the page, the middle is left out and counted; what stays visible are
+the end, the start, the edges of segments and the places where readers stand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.drawing import Drawing, text_width
 
 Column = tuple[int, int]  # offsets from, up to (not included): one record, or a gap of several
 CALL_OUT = 19  # height of one line of reader labels
@@ -22,7 +22,7 @@ def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> lis
     """Which records stand side by side in `room` columns, and which are only counted. readers: next offsets."""
     end, start = partition["log_end_offset"], partition["log_start_offset"]
     places = sorted(offset for offset in readers if offset < end)
-    first = min([start, end, *places, *(base for base, _, state in partition["segments"] if state == "deleted")])
+    first = min([start, end, *places, *(base for base, _, _ in partition["segments"])])
     if end - first <= room:
         return [(offset, offset + 1) for offset in range(first, end)]
     edges = [base for base, _, _ in partition["segments"]]
@@ -75,7 +75,10 @@ class Reader:
 
 @dataclass(frozen=True)
 class Style:
-    """How high a row is. header: segments' file names, log start, log end and high watermark stand above; cell: a record's height."""
+    """How high a row is.
+
+    header: segments' file names, log start, log end and high watermark stand above; cell: a record's height.
+    """
 
     header: bool
     cell: int
@@ -104,7 +107,10 @@ class CallOut:
 
 
 class Row:
-    """Draws one partition at a place (x, y, width). pitch: units from one record to the next; now: the event that is shown."""
+    """Draws one partition at a place (x, y, width).
+
+    pitch: units from one record to the next; now: the event that is shown.
+    """
 
     def __init__(self, d: Drawing, partition: dict[str, Any], place: tuple[float, float, float], pitch: float, now: int,
                  readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
@@ -184,11 +190,9 @@ class Row:
 
     def _gap(self, offset: int, up_to: int, x: float) -> None:
         key, middle = f"gap/{self.key}/{up_to}", x + self.pitch / 2 - 2
-        self.d.text(key, middle, self.cells_y + self.style.cell / 2 - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle",
-                    tip=f"offsets {offset} to {up_to - 1} are not drawn")  # fmt: skip
-        self.d.text(
-            key + "/more", middle, self.cells_y + self.style.cell / 2 + 13, "more", "quiet", size=12, anchor="middle"
-        )
+        y, tip = self.cells_y + self.style.cell / 2, f"offsets {offset} to {up_to - 1} are not drawn"
+        self.d.text(key, middle, y - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle", tip=tip)
+        self.d.text(key + "/more", middle, y + 13, "more", "quiet", size=12, anchor="middle", tip=tip)
 
     def _end(self) -> None:
         end = self.partition["log_end_offset"]

@@ -33,13 +33,15 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
         _text(MARGIN, 43, scenario, "quiet", 12.5),
         _text(width - MARGIN, 24, corner, "quiet", 12, mono=True, anchor="end"),
         _text(width - MARGIN, 44, time, "ink", 15, 600, mono=True, anchor="end"),
-        f'<rect x="{MARGIN}" y="54" width="{body.width}" height="{8 + 18 * len(lines)}" rx="6" class="f-said l-saidline"/>',
+        f'<rect x="{MARGIN}" y="54" width="{body.width}" height="{8 + 18 * len(lines)}" rx="6" '
+        'class="f-said l-saidline"/>',
         _text(MARGIN + 12, 71, time, "ink", 12.5, 600, mono=True),
         f'<text x="{MARGIN + 96}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
     ]
     shapes = "\n".join(_element(shape) for shape in body.shapes.values())
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" '
         f'aria-labelledby="picture-title picture-text">\n<title id="picture-title">{escape(title)}</title>\n'
         f'<desc id="picture-text">{escape(alt)}</desc>\n<style>{colours()}</style>\n<defs>{HATCH}</defs>\n'
         f'<rect width="{width}" height="{height}" class="f-paper"/>\n' + "\n".join(header) + "\n"
@@ -77,18 +79,7 @@ def _element(shape: Shape) -> str:
     )
     tip = f"<title>{escape(shape['tip'])}</title>" if shape.get("tip") else ""
     if kind == "text":
-        style = {
-            "font-size": shape["size"],
-            "font-weight": shape.get("weight"),
-            "text-anchor": shape.get("anchor"),
-            "font-family": MONO if shape.get("mono") else SANS,
-        }
-        paint = f'class="f-{shape["fill"]}"'
-        if shape.get("halo"):
-            paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
-        return (
-            f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{escape(shape["text"])}</text>'
-        )
+        return _words(shape, extra)
     if kind == "rect":
         place = {"x": shape["x"], "y": shape["y"], "width": shape["w"], "height": shape["h"], "rx": shape.get("r")}
     elif kind == "circle":
@@ -99,6 +90,23 @@ def _element(shape: Shape) -> str:
     else:
         place = {"transform": f"translate({shape['x']} {shape['y']})", "d": shape["d"]}
     return f"<{kind}{_attributes(place)}{extra} {paint}>{tip}</{kind}>"
+
+
+def _words(shape: Shape, extra: str) -> str:
+    style = {
+        "font-size": shape["size"],
+        "font-weight": shape.get("weight"),
+        "text-anchor": shape.get("anchor"),
+        "font-family": MONO if shape.get("mono") else SANS,
+    }
+    paint = f'class="f-{shape["fill"]}"'
+    if shape.get("halo"):
+        paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
+    words = escape(shape["text"])
+    if shape.get("more"):
+        look = f'font-family="{MONO}" font-size="12.5" font-weight="400" class="f-{shape["ink"]}"'
+        words += f'<tspan dx="8" {look}>{escape(shape["more"])}</tspan>'
+    return f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{words}</text>'
 
 
 def _cell(shape: Shape) -> str:
@@ -112,7 +120,8 @@ def _cell(shape: Shape) -> str:
     if shape.get("more") and not tall:
         words += f"<tspan> {escape(shape['more'])}</tspan>"
     parts.append(
-        f'<text x="{middle}" y="{baseline}" text-anchor="middle" font-family="{SANS}" font-size="12.5" class="f-{ink}">{words}</text>'
+        f'<text x="{middle}" y="{baseline}" text-anchor="middle" font-family="{SANS}" font-size="12.5" '
+        f'class="f-{ink}">{words}</text>'
     )
     if tall:
         parts.append(_text(middle, shape["y"] + 36, shape["more"], ink, 12.5, anchor="middle"))

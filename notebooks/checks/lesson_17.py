@@ -49,7 +49,7 @@ def exercise_1():
             "One condition, three isNotNull() joined by &, used twice: where(whole) and where(~whole). "
             "The others want select(rows.columns).",
         ),
-        call_seconds=20.0,
+        call_seconds=30.0,
         rungs=(
             Rung(holds="orders of both formats become columns", broken=not_the_orders, **common),
             Rung(holds="all other rows are kept, as they came", broken=not_the_others, **common),

@@ -27,6 +27,7 @@ def spark():
     from minikafka.course.spark import session
 
     spark = session("tests")
+    spark.createDataFrame([(b"{}",)], "value binary").selectExpr("from_json(string(value), 'a int')").collect()  # warm
     yield spark
     spark.stop()
 
@@ -41,6 +42,7 @@ def F(spark):
 BOTH = "order_id string, customer_id string, amount_cents long, amount struct<cents: long>"
 
 
+CENTS = "coalesce(order.amount_cents, order.amount.cents)"
 COLUMNS = ("order.order_id", "order.customer_id", "cents")
 
 
@@ -89,7 +91,7 @@ WRONG_PARSES = {
     ),
     "a condition that is null": (
         lambda F: lambda rows: split(F, rows, whole=F.col("cents") >= 0),
-        r"the orders have \('o-7', None, 5\), and no value says that\.\n  smallest case: value b'\{\"order_id\": \"o-7\"",
+        r"the orders have \('o-7', None, 5\), and no value says that\.\n  smallest case: value b'.*o-7",
     ),
     "no order at all is an order": (
         lambda F: lambda rows: split(F, rows, whole=F.col("value").isNotNull()),
@@ -124,7 +126,7 @@ WRONG_PARSES = {
         "the orders have the columns order_id, customer_id, amount, and should have order_id, customer_id, cents",
     ),
     "free orders are dropped": (
-        lambda F: lambda rows: split(F, rows, cents=F.expr("nullif(coalesce(order.amount_cents, order.amount.cents), 0)")),
+        lambda F: lambda rows: split(F, rows, cents=F.expr(f"nullif({CENTS}, 0)")),
         r"the order \('o-3', 'hana', 0\) is not among the orders",
     ),
 }

@@ -23,7 +23,15 @@ class Story:
 
     def request(self, client, api):
         self.requests += 1
-        self.tell(client, "RequestSent", to="broker 1", api=api, version=9, connection=f"{client}-1", correlation_id=self.requests)
+        self.tell(
+            client,
+            "RequestSent",
+            to="broker 1",
+            api=api,
+            version=9,
+            connection=f"{client}-1",
+            correlation_id=self.requests,
+        )
         return (f"{client}-1", self.requests)
 
     def topic(self, name="orders", partitions=1):
@@ -51,32 +59,47 @@ class Story:
 def retention():
     """The mock-up's story: three segments, three readers, retention removes the first segment under a late reader."""
     story = Story()
-    keys = "abacbabccabab cab"
     story.topic()
     for offset, key in enumerate("abacbabccababcaab"):
         story.at(1000 + 700 * offset)
         if offset in (5, 12):
-            story.tell("broker 1", "SegmentRolled", topic="orders", partition=0, base_offset=offset, why="segment.ms=4000 has passed")
+            story.tell(
+                "broker 1",
+                "SegmentRolled",
+                topic="orders",
+                partition=0,
+                base_offset=offset,
+                why="segment.ms=4000 has passed",
+            )
         story.append(0, offset, (key, f"order {offset}"))
         if offset == 2:
-            story.tell("late reader", "PositionReset", topic="orders", partition=0, offset=0, why="auto.offset.reset=earliest")
+            story.tell(
+                "late reader", "PositionReset", topic="orders", partition=0, offset=0, why="auto.offset.reset=earliest"
+            )
             story.poll("late reader", 0, 0, 2)
         if offset == 6:
-            story.tell("billing", "PositionReset", topic="orders", partition=0, offset=0, why="auto.offset.reset=earliest")
+            story.tell(
+                "billing", "PositionReset", topic="orders", partition=0, offset=0, why="auto.offset.reset=earliest"
+            )
         if offset > 6 and offset % 3 == 0:
             story.poll("billing", 0, offset - 9, offset - 6)
         if offset > 12:
             story.poll("audit", 0, offset - 1, offset)
-    assert keys
     story.at(30_990)
     story.tell("broker 1", "SegmentDeleted", topic="orders", partition=0, base_offset=0, next_offset=5, size_bytes=350,
                why="retention.ms=20000 has passed")  # fmt: skip
-    story.tell("broker 1", "LogStartOffsetAdvanced", topic="orders", partition=0, log_start_offset=5, why="retention.ms=20000")
+    story.tell(
+        "broker 1", "LogStartOffsetAdvanced", topic="orders", partition=0, log_start_offset=5, why="retention.ms=20000"
+    )
     story.at(31_000)
     cause = story.request("late reader", "Fetch")
-    refused = story.tell("broker 1", "FetchRefused", cause, topic="orders", partition=0, offset=2, error="OFFSET_OUT_OF_RANGE")
+    refused = story.tell(
+        "broker 1", "FetchRefused", cause, topic="orders", partition=0, offset=2, error="OFFSET_OUT_OF_RANGE"
+    )
     story.at(31_005)
-    story.tell("late reader", "PositionReset", refused, topic="orders", partition=0, offset=5, why="auto.offset.reset=earliest")
+    story.tell(
+        "late reader", "PositionReset", refused, topic="orders", partition=0, offset=5, why="auto.offset.reset=earliest"
+    )
     story.at(31_400)
     story.poll("late reader", 0, 5, 17)
     return story.events
@@ -95,7 +118,9 @@ def alice():
     story.append(3, 0, ("alice", "paid"))
     story.at(3100)
     for partition in range(4):
-        story.tell("reader", "PositionReset", topic="orders", partition=partition, offset=0, why="auto.offset.reset=earliest")
+        story.tell(
+            "reader", "PositionReset", topic="orders", partition=partition, offset=0, why="auto.offset.reset=earliest"
+        )
     story.at(3105).poll("reader", 3, 0, 1)
     story.at(3110).poll("reader", 0, 0, 1)
     story.at(3115).poll("reader", 2, 0, 1)
@@ -109,8 +134,33 @@ def long_log(records=600):
     for base in range(0, records, 3):
         story.at(1000 + 40 * base)
         if base and base % 150 == 0:
-            story.tell("broker 1", "SegmentRolled", topic="orders", partition=0, base_offset=base, why="segment.bytes=16384 are full")
+            story.tell(
+                "broker 1",
+                "SegmentRolled",
+                topic="orders",
+                partition=0,
+                base_offset=base,
+                why="segment.bytes=16384 are full",
+            )
         story.append(0, base, *((f"customer-{(base + n) * 7 % 13}", f"v{base + n}") for n in range(3)))
         if base % 60 == 0:
             story.poll("billing", 0, base // 2, base // 2 + 30)
+    return story.events
+
+
+def growing():
+    """Seven keys and three records without key, before and after a partition is added. The hashes are murmur2's own."""
+    story = Story()
+    story.topic(partitions=3)
+    hashes = {"alice": 1951417749, "bob": 2246822606, "carol": 271431602, "dave": 1727131798, "erin": 708372308}
+    for at, count in ((1000, 3), (9000, 4)):
+        if count == 4:
+            story.at(5000).tell("broker 1", "PartitionsCreated", topic="orders", partitions=4, was=3)
+        for number, (key, hashed) in enumerate(hashes.items()):
+            story.at(at + 10 * number).choose((hashed & 0x7FFFFFFF) % count, count, key, f"with {count}", hashed=hashed)
+        story.at(at + 60)
+        for number in range(3):
+            how = "no key: stays with this partition until a batch is full"
+            story.choose(1, count, None, f"free {number}", how=how)
+        story.at(at + 70).append(1, 0 if count == 3 else 3, (None, "free 0"), (None, "free 1"), (None, "free 2"))
     return story.events

@@ -55,7 +55,7 @@ def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRec
     """One topic: its answer, and the records that create it."""
     if topic.name == METADATA_TOPIC:
         raise KafkaError(Error.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
-    controller.check_topic_name(topic.name, broker.image)
+    controller.check_new_topic_name(topic.name, broker.image)
     if topic.name in broker.image.topics:
         raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     configs = check_topic_configs({config.name: config.value for config in topic.configs})
@@ -66,6 +66,7 @@ def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRec
         "name": topic.name,
         "topic_id": topic_id,
         "error_code": Error.NONE,
+        "error_message": None,
         "num_partitions": len(placement),
         "replication_factor": len(placement[0]),
         "configs": resulting_configs(broker, configs),
@@ -76,10 +77,14 @@ def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRec
 def place(broker: Broker, topic: Any) -> controller.Placement:
     """Where the partitions go: as the client says, or as the controller chooses."""
     if topic.assignments:
-        for name, value in (("numPartitions", topic.num_partitions), ("replicationFactor", topic.replication_factor)):
+        for name, value in (("replication factor", topic.replication_factor), ("numPartitions", topic.num_partitions)):
             if value != -1:
                 what = f"A manual partition assignment was specified, but {name} was not set to -1."
                 raise KafkaError(Error.INVALID_REQUEST, what)
+        [(number, times), *_] = Counter(one.partition_index for one in topic.assignments).most_common(1)
+        if times > 1:
+            what = f"Found multiple manual partition assignments for partition {number}"
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, what)
         return controller.check_placement(
             broker.image, {one.partition_index: one.broker_ids for one in topic.assignments}
         )

@@ -17,6 +17,7 @@ from minikafka.broker.config import (
     Value,
     show,
 )
+from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE
 from minikafka.wire.errors import Error, KafkaError
 
@@ -33,7 +34,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
             "resource_type": resource.resource_type,
             "resource_name": resource.resource_name,
             "error_code": Error.NONE,
-            "error_message": None,
+            "error_message": "",
             "configs": [],
         }
         try:
@@ -51,6 +52,7 @@ def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
     """Each config of a resource with its value."""
     config, image, name = broker.config, broker.image, resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
+        controller.check_topic_name(name)
         image.topic(name)
         return [(row, config.topic_value(image, broker.node_id, name, row.name)) for row in TOPIC_CONFIGS.values()]
     if resource.resource_type == BROKER_RESOURCE and name == "":
@@ -70,6 +72,8 @@ def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
 
 def check_broker_name(broker: Broker, name: str) -> None:
     """A broker answers for its own configs only."""
+    if not name.isdecimal():
+        raise KafkaError(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if name != str(broker.node_id):
         raise KafkaError(
             Error.INVALID_REQUEST,

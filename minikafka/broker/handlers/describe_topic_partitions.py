@@ -50,7 +50,7 @@ def describe(broker: Broker, name: str, first: int, limit: int) -> tuple[dict[st
     """One topic from a partition on: its answer, how many partitions it shows, whether these are the last."""
     try:
         if name not in broker.image.topics:
-            controller.check_topic_name(name, broker.image)
+            controller.check_topic_name(name)
         topic: Topic = broker.image.topic(name)
     except KafkaError as error:
         return {"error_code": error.error, "name": name, "partitions": []}, 0, True

@@ -24,6 +24,7 @@ KEY, VERSIONS = 1, (4, 13)
 
 TOPIC_IDS = 13  # the version from which topics are named by id
 READ_COMMITTED = 1
+NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
@@ -153,6 +154,7 @@ def refusal(partition: int, error: KafkaError) -> dict[str, Any]:
         "error_code": error.error,
         "high_watermark": -1,
         "log_start_offset": -1,
+        "aborted_transactions": [] if error.error in NOT_READ else None,
         "records": b"",
     }
 

@@ -7,6 +7,7 @@ the same fields; 1 is flexible.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.config import (
@@ -17,7 +18,6 @@ from minikafka.broker.config import (
     check_broker_configs,
     check_topic_configs,
 )
-from minikafka.broker.handlers.describe_configs import check_broker_name
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
@@ -34,6 +34,7 @@ RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
+    times_named = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
     records: list[MetadataRecord] = []
     results, altered = [], []
     for resource in body.resources:
@@ -44,6 +45,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             "resource_name": resource.resource_name,
         }
         try:
+            if times_named[resource.resource_type, resource.resource_name] > 1:
+                raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
             changes = alter(broker, resource)
             records += controller.alter_config(resource.resource_type, resource.resource_name, changes)
             altered.append(
@@ -66,13 +69,13 @@ def alter(broker: Broker, resource: Any) -> dict[str, str | None]:
     """One resource: config -> its new text, or None where it goes back to the default."""
     table = TOPIC_CONFIGS
     if resource.resource_type == TOPIC_RESOURCE:
-        broker.image.topic(resource.resource_name)
+        check_topic(broker, resource.resource_name)
     elif resource.resource_type == BROKER_RESOURCE:
         table = BROKER_CONFIGS
         if resource.resource_name:
-            check_broker_name(broker, resource.resource_name)
+            check_node(broker, resource.resource_name)
     else:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}.")
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
     names = [config.name for config in resource.configs]
     if len(set(names)) < len(names):
         raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
@@ -85,6 +88,24 @@ def alter(broker: Broker, resource: Any) -> dict[str, str | None]:
     return changes
 
 
+def check_topic(broker: Broker, name: str) -> None:
+    """The topic must be there."""
+    if not name:
+        raise KafkaError(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if name not in broker.image.topics:
+        controller.check_topic_name(name)
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def check_node(broker: Broker, name: str) -> None:
+    """A broker changes its own configs only."""
+    if not name.isdecimal():
+        raise KafkaError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name != str(broker.node_id):
+        what = f"Unexpected broker id, expected {broker.node_id}, but received {name}"
+        raise KafkaError(Error.INVALID_REQUEST, what)
+
+
 def change(config: Any, current: str | None, row: Config | None) -> str | None:
     """One config's new text."""
     if config.config_operation == DELETE:
@@ -95,10 +116,10 @@ def change(config: Any, current: str | None, row: Config | None) -> str | None:
         return str(config.value)
     if config.config_operation not in (APPEND, SUBTRACT):
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {config.config_operation} for {config.name}")
-    verb = "APPEND to" if config.config_operation == APPEND else "SUBTRACT from"
-    if row is not None and row.type is not Type.LIST:
-        raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} key {config.name} because its type is not LIST.")
-    parts = [part for part in (current if current is not None else row.default if row else "").split(",") if part]
+    if row is None or row.type is not Type.LIST:
+        verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
+        raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
+    parts = [part for part in (row.default if current is None else current).split(",") if part]
     given = str(config.value).split(",")
     if config.config_operation == APPEND:
         return ",".join(parts + [part for part in given if part not in parts])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -18,12 +18,16 @@ KEY, VERSIONS = 22, (0, 4)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
-    transactional_id = request.body.transactional_id
-    if transactional_id == "":
-        raise KafkaError(Error.INVALID_REQUEST)
-    if transactional_id is not None:
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    body = request.body
+    if body.transactional_id == "" or (request.version >= 3 and (body.producer_id < 0) != (body.producer_epoch < 0)):
+        return refusal(Error.INVALID_REQUEST)
+    if body.transactional_id is not None:
+        return refusal(Error.UNSUPPORTED_VERSION)
     producer_id = broker.next_producer_id(now)
     if broker.trace:
         broker.trace.emit("ProducerIdAssigned", producer_id=producer_id, producer_epoch=0)
     return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": 0}
+
+
+def refusal(error: Error) -> dict[str, Any]:
+    return {"error_code": error, "producer_id": -1, "producer_epoch": -1}

@@ -8,6 +8,7 @@ epochs, 6 is flexible, 7 knows -3.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from minikafka.wire.errors import Error, KafkaError
@@ -24,7 +25,13 @@ READ_COMMITTED = 1
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     topics = []
     for topic in request.body.topics:
-        partitions = [look_up(broker, request, topic.name, partition) for partition in topic.partitions]
+        times_named = Counter(partition.partition_index for partition in topic.partitions)
+        partitions = [
+            look_up(broker, request, topic.name, partition)
+            if times_named[partition.partition_index] == 1
+            else refusal(partition.partition_index, Error.INVALID_REQUEST)
+            for partition in {partition.partition_index: partition for partition in topic.partitions}.values()
+        ]
         topics.append({"name": topic.name, "partitions": partitions})
     return {"topics": topics}
 
@@ -34,9 +41,13 @@ def look_up(broker: Broker, request: Call, topic: str, partition: Any) -> dict[s
     try:
         timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition)
     except KafkaError as error:
-        return {"partition_index": partition.partition_index, "error_code": error.error, "timestamp": -1, "offset": -1}
+        return refusal(partition.partition_index, error.error)
     answer = {"partition_index": partition.partition_index, "timestamp": timestamp, "offset": offset}
     return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
+
+
+def refusal(index: int, error: Error) -> dict[str, Any]:
+    return {"partition_index": index, "error_code": error, "timestamp": -1, "offset": -1}
 
 
 def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tuple[int, int, int]:

@@ -61,7 +61,7 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
         if name in broker.image.topics:
             continue
         try:
-            controller.check_topic_name(name, broker.image)
+            controller.check_new_topic_name(name, broker.image)
             partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
             placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
             records += controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
@@ -79,7 +79,7 @@ def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError])
         if one.name in failed:
             raise failed[one.name]
         if one.name not in broker.image.topics:
-            controller.check_topic_name(one.name, broker.image)
+            controller.check_topic_name(one.name)
         return describe(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
         name = one.name if one.name is not None or request.version >= 12 else ""

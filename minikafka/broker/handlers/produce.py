@@ -47,7 +47,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
 def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> dict[str, Any]:
     """One partition of a request: its answer's fields."""
     try:
-        replica, appended = append(broker, request, topic, partition, now)
+        replica, appended, append_time_ms = append(broker, request, topic, partition, now)
     except KafkaError as error:
         if broker.trace:
             why = {"topic": topic, "partition": partition.index, "error": error.error.name, "why": error.message}
@@ -55,37 +55,38 @@ def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now)
         if error.error is Error.KAFKA_STORAGE_ERROR:
             broker.storage_failed(error)
         return refusal(partition.index, error)
-    stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
     return {
         "index": partition.index,
         "error_code": Error.NONE,
         "base_offset": appended.base_offset,
-        "log_append_time_ms": now.wall_ms if stamped else -1,
+        "log_append_time_ms": append_time_ms,
         "log_start_offset": replica.log.log_start_offset,
     }
 
 
-def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended]:
+def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended, int]:
     """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
-    appended again.
+    appended again. Returns the log append time, too: -1 if the producer stamped the records; for a batch that is there
+    already its timestamp, whoever stamped it, as Apache Kafka does.
     """
     acks = request.body.acks
     if acks not in (ALL, NONE, 1):
         raise KafkaError(Error.INVALID_REQUIRED_ACKS)
     batch = only_batch(partition.records, request.version)
     replica = broker.replicas.leader(topic, partition.index)
-    if acks == ALL and len(replica.partition.isr) < replica.min_insync_replicas:
+    if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     check_batch(replica, batch, partition.records, now)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
-        return replica, duplicate
+        return replica, duplicate, duplicate.max_timestamp
     appended = replica.append_as_leader(partition.records, [batch], now)
     if broker.trace:
         tell(broker, topic, partition, appended)
     replica.advance_high_watermark()
     broker.moved(("partition", topic, partition.index), appended.size_bytes)
-    return replica, appended
+    stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
+    return replica, appended, now.wall_ms if stamped else -1
 
 
 def only_batch(records: memoryview | None, version: int) -> BatchHeader:

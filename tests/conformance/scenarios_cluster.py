@@ -1,0 +1,356 @@
+"""Topics, configs and the cluster: what is asked of both brokers (see same_answers.py)."""
+
+from tests.conformance.same_answers import UNKNOWN_ID
+
+NO_ID = bytes(16)
+ILLEGAL = ("", ".", "..", "a b", "a/b", "ü", "x" * 250)
+
+
+def pairs(**configs):
+    return [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+
+
+def create(side, what, *versions, name=None, validate_only=False, **topic):
+    topic = {"name": side.name if name is None else name, "num_partitions": 1, "replication_factor": 1} | topic
+    return side.ask(what, "CreateTopics", *versions, topics=[topic], timeout_ms=5000, validate_only=validate_only)
+
+
+def create_topics(side):
+    create(side, "plain")
+    defaults = {"num_partitions": -1, "replication_factor": -1}
+    create(side, "defaults", 4, name=side.name + ".4", **defaults)
+    create(side, "defaults", 7, name=side.name + ".7", configs=pairs(retention_ms="1000", cleanup_policy="delete"), **defaults)
+    for version in (3, 7):
+        create(side, "validate only", version, name=side.name + ".validated", num_partitions=3, validate_only=True)
+        create(side, "it exists, validate only", version, validate_only=True)
+        create(side, "bad, validate only", version, name=side.name + ".bad", num_partitions=0, validate_only=True)
+    for illegal in ILLEGAL:
+        create(side, f"the name {illegal[:9]!r}", 7, name=illegal)
+    create(side, "the longest name", 7, name=side.name + "-" * (249 - len(side.name)))
+    create(side, "a name with dots", 7, name=side.name + ".a_b")
+    create(side, "that collides", 7, name=side.name + "_a.b")
+    create(side, "the metadata topic", 7, name="__cluster_metadata")
+    one = {"name": side.name + ".twice", "num_partitions": 1, "replication_factor": 1}
+    for version in (2, 7):
+        side.ask("twice", "CreateTopics", version, topics=[one, one], timeout_ms=5000)
+        side.ask("nothing", "CreateTopics", version, topics=[], timeout_ms=5000)
+    good = {"name": side.name + ".good", "num_partitions": 1, "replication_factor": 1}
+    side.ask("one good, one bad", "CreateTopics", 7, timeout_ms=5000, topics=[good, good | {"name": "a b"}])
+    two = [good | {"name": side.name + ".c.d"}, good | {"name": side.name + ".c_d"}]
+    side.ask("two that collide", "CreateTopics", 7, timeout_ms=5000, topics=two, validate_only=True)
+
+
+def create_topics_with_bad_numbers(side):
+    for number in (0, -1, -2, 10_001, 2**31 - 1):
+        create(side, f"{number} partitions", 2, 7, num_partitions=number, validate_only=True)
+    many = [{"name": f"{side.name}.{n}", "num_partitions": 5001, "replication_factor": 1} for n in (0, 1)]
+    side.ask("too many together", "CreateTopics", 7, topics=many, timeout_ms=5000, validate_only=True)
+    for factor in (0, -2, 2, 100):
+        create(side, f"{factor} replicas", 7, replication_factor=factor)
+    create(side, "both bad", 7, num_partitions=0, replication_factor=0)
+    unset = {"num_partitions": -1, "replication_factor": -1}
+    for what, placed in {
+        "placed": [(0, [1]), (1, [1])], "placed in disorder": [(1, [1]), (0, [1])], "a gap": [(0, [1]), (2, [1])],
+        "from 1": [(1, [1])], "a partition twice": [(0, [1]), (0, [1])], "an unknown broker": [(0, [9])],
+        "no broker": [(0, [])], "a broker twice": [(0, [1, 1])], "a negative broker": [(0, [-1])],
+    }.items():  # fmt: skip
+        placement = [{"partition_index": index, "broker_ids": brokers} for index, brokers in placed]
+        create(side, what, 7, name=side.name + ".placed", assignments=placement, validate_only=True, **unset)
+    placement = [{"partition_index": 0, "broker_ids": [1]}]
+    create(side, "placed, with a number", 7, assignments=placement)
+    create(side, "placed, with partitions", 7, assignments=placement, num_partitions=1, replication_factor=-1)
+    create(side, "placed, with replicas", 7, assignments=placement, num_partitions=-1, replication_factor=1)
+
+
+BAD_CONFIGS = {
+    "retention.ms": ("soon", "", None, "-2", "1.5", "99999999999999999999", " 5 "),
+    "retention.bytes": ("-5", "x"),
+    "segment.bytes": ("10", "2147483648"),
+    "segment.ms": ("0",),
+    "segment.index.bytes": ("3",),
+    "max.message.bytes": ("-1",),
+    "min.insync.replicas": ("0", "2"),
+    "cleanup.policy": ("burn", "", "delete,burn", "delete,delete"),
+    "message.timestamp.type": ("create", "createtime"),
+    "message.timestamp.after.max.ms": ("-1",),
+    "index.interval.bytes": ("-1",),
+    "compression.type": ("none of these",),
+    "no.such.config": ("1", None),
+    "log.retention.ms": ("1",),
+}
+
+
+def topic_configs_are_checked(side):
+    topic = side.create_topic()
+    for name, values in BAD_CONFIGS.items():
+        for value in values:
+            pair = {"name": name, "value": value}
+            create(side, f"with {name}={value!r}", 7, name=side.name + ".new", configs=[pair], validate_only=True)
+            alter(side, f"to {name}={value!r}", topic, (0, name, value), validate_only=True)
+    pair = {"name": "retention.ms", "value": "5"}
+    create(side, "a config twice", 7, name=side.name + ".new", configs=[pair, pair], validate_only=True)
+
+
+def alter(side, what, name, *changes, kind=2, versions=(), validate_only=False):
+    configs = [{"name": key, "config_operation": how, "value": value} for how, key, value in changes]
+    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+    return side.ask(what, "IncrementalAlterConfigs", *versions, resources=[resource], validate_only=validate_only)
+
+
+def describe(side, what, name, *keys, kind=2, versions=(), **options):
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys) or None}
+    return side.ask(what, "DescribeConfigs", *versions, resources=[resource], **{"include_synonyms": True} | options)
+
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def incremental_alter_configs(side):
+    topic = side.create_topic(retention_ms=1000)
+    keys = ("retention.ms", "retention.bytes", "cleanup.policy", "segment.ms")
+    for what, *changes in (
+        ("set", (SET, "retention.ms", "5000"), (SET, "retention.bytes", "100")),
+        ("a new value and a deletion", (SET, "retention.ms", "6000"), (DELETE, "retention.bytes", None)),
+        ("delete with a value", (DELETE, "retention.ms", "17")),
+        ("delete what is not set", (DELETE, "segment.ms", None)),
+        ("delete what is unknown", (DELETE, "no.such.config", None)),
+        ("append", (APPEND, "cleanup.policy", "delete")),
+        ("subtract what is not there", (SUBTRACT, "cleanup.policy", "compact")),
+        ("append to no list", (APPEND, "retention.ms", "5")),
+        ("subtract from no list", (SUBTRACT, "retention.ms", "5")),
+        ("append to what is unknown", (APPEND, "no.such.config", "5")),
+        ("append null", (APPEND, "cleanup.policy", None)),
+        ("set null", (SET, "retention.ms", None)),
+        ("an unknown operation", (9, "retention.ms", "5")),
+        ("twice", (SET, "retention.ms", "5"), (SET, "retention.ms", "6")),
+        ("set and delete", (SET, "retention.ms", "5"), (DELETE, "retention.ms", None)),
+        ("one good, one bad", (SET, "retention.ms", "77"), (SET, "segment.ms", "x")),
+        ("an empty name", (SET, "", "5")),
+        ("nothing",),
+    ):
+        alter(side, what, topic, *changes)
+        describe(side, f"after {what}", topic, *keys, versions=(4,))
+    alter(side, "only validated", topic, (SET, "retention.ms", "123"), validate_only=True)
+    describe(side, "after only validated", topic, *keys, versions=(4,))
+    alter(side, "an unknown topic", side.name + ".none", (SET, "retention.ms", "5"))
+    alter(side, "an illegal topic", "a b", (SET, "retention.ms", "5"))
+    alter(side, "no name", "", (SET, "retention.ms", "5"))
+    for kind in (0, 1, 3, 99):
+        alter(side, f"type {kind}", "x", (SET, "retention.ms", "5"), kind=kind)
+    change = {"name": "retention.ms", "config_operation": SET, "value": "5"}
+    one = {"resource_type": 2, "resource_name": topic, "configs": [change]}
+    side.ask("a resource twice", "IncrementalAlterConfigs", resources=[one, one])
+    side.ask("two resources", "IncrementalAlterConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
+    side.ask("none", "IncrementalAlterConfigs", resources=[])
+
+
+def broker_configs(side):
+    """Ends as it began, since the other scenarios share these brokers."""
+    topic = side.create_topic(retention_bytes=5)
+    keys = ("retention.ms", "retention.bytes", "segment.bytes", "max.message.bytes")
+    logs = ("log.retention.ms", "message.max.bytes", "num.partitions", "log.segment.bytes")
+    broker = {"kind": 4}
+    describe(side, "a broker", "1", **broker)
+    describe(side, "a broker's", "1", *logs, **broker)
+    describe(side, "an unknown broker", "77", **broker)
+    describe(side, "no number", "one", **broker)
+    describe(side, "all brokers", "", **broker)
+    alter(side, "for this broker", "1", (SET, "log.retention.ms", "111000"), (SET, "message.max.bytes", "2000000"), **broker)
+    alter(side, "for all", "", (SET, "log.retention.ms", "222000"), (SET, "log.segment.bytes", "2097152"), **broker)
+    for what, name in (("this broker", "1"), ("all brokers", "")):
+        describe(side, f"{what}, changed", name, *logs, **broker)
+    describe(side, "the topic's, changed", topic, *keys)
+    create(side, "a new topic's", 7, name=side.name + ".new")
+    for name, value in (("log.retention.ms", "soon"), ("no.such.config", "5"), ("retention.ms", "5"),
+                        ("num.partitions", "5"), ("log.dirs", "/tmp"), ("log.retention.ms", None)):  # fmt: skip
+        alter(side, f"to {name}={value}", "1", (SET, name, value), **broker)
+        alter(side, f"for all to {name}={value}", "", (SET, name, value), **broker)
+    alter(side, "an unknown broker's", "77", (SET, "log.retention.ms", "5"), **broker)
+    alter(side, "no number's", "one", (SET, "log.retention.ms", "5"), **broker)
+    alter(side, "this broker's back", "1", (DELETE, "log.retention.ms", None), (DELETE, "message.max.bytes", None), **broker)
+    describe(side, "the topic's, changed for all", topic, *keys)
+    alter(side, "all back", "", (DELETE, "log.retention.ms", None), (DELETE, "log.segment.bytes", None), **broker)
+    describe(side, "this broker, back", "1", *logs, **broker)
+
+
+def describe_configs(side):
+    topic = side.create_topic(retention_ms=1000, cleanup_policy="delete")
+    describe(side, "a topic", topic)
+    describe(side, "without synonyms", topic, include_synonyms=False)
+    describe(side, "some", topic, "retention.ms", "no.such.config", "segment.ms")
+    describe(side, "an unknown topic", side.name + ".none")
+    describe(side, "an illegal topic", "a b")
+    describe(side, "no name", "")
+    for kind in (0, 1, 3, 99):
+        describe(side, f"type {kind}", "x", kind=kind)
+    one = {"resource_type": 2, "resource_name": topic, "configuration_keys": []}
+    side.ask("no keys", "DescribeConfigs", resources=[one])
+    one["configuration_keys"] = ["retention.ms"]
+    side.ask("two", "DescribeConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
+    side.ask("the same twice", "DescribeConfigs", resources=[one, one])
+    side.ask("nothing", "DescribeConfigs", resources=[])
+
+
+def delete_topics(side):
+    for suffix in "abcd":
+        side.create_topic("." + suffix)
+    asked = {"timeout_ms": 5000}
+    ids = {suffix: side.topic_id(f"{side.name}.{suffix}") for suffix in "abcd"}
+    name = side.name + ".a"
+    for what, named in (("unknown", [side.name]), ("illegal", ["a b"]), ("nothing", []), ("one", [name]), ("it again", [name])):
+        side.ask(what, "DeleteTopics", 1, 5, topic_names=named, **asked)
+    b, c, d = ({"name": f"{side.name}.{suffix}", "topic_id": NO_ID} for suffix in "bcd")
+    by_id = {"name": None, "topic_id": ids["c"]}
+    for what, topics in (
+        ("name and id", [b | {"topic_id": ids["b"]}]),
+        ("an unknown id", [{"name": None, "topic_id": UNKNOWN_ID}]),
+        ("neither", [{"name": None, "topic_id": NO_ID}]),
+        ("an unknown name", [b | {"name": side.name}]),
+        ("the same name twice", [b, b]),
+        ("the same id twice", [by_id, by_id]),
+        ("by name and by id", [c, by_id]),
+        ("by name and by id, and another", [c, by_id, d]),
+        ("by id", [by_id]),
+        ("by name", [b]),
+        ("by id again", [by_id]),
+        ("nothing by id", []),
+    ):
+        side.ask(what, "DeleteTopics", 6, topics=topics, **asked)
+    topics = [{"name": f"{side.name}.{suffix}"} for suffix in "abcd"]
+    side.ask("what is left", "Metadata", 12, topics=topics, allow_auto_topic_creation=False)
+
+
+def create_partitions(side):
+    topic = side.create_topic(partitions=2)
+
+    def grow(what, count, *versions, name=topic, placed=None, validate_only=False):
+        assignments = None if placed is None else [{"broker_ids": brokers} for brokers in placed]
+        asked = {"name": name, "count": count, "assignments": assignments}
+        side.ask(what, "CreatePartitions", *versions, topics=[asked], timeout_ms=5000, validate_only=validate_only)
+
+    for count in (2, 1, 0, -1, 20_000):
+        grow(f"to {count}", count)
+    grow("only validated", 4, validate_only=True)
+    grow("to 3", 3)
+    grow("an unknown topic", 3, name=side.name + ".none")
+    grow("an illegal topic", 3, name="a b")
+    for what, placed in {
+        "too few places": [[1]], "too many places": [[1]] * 3, "an unknown broker": [[1], [9]], "no broker": [[1], []],
+        "a broker twice": [[1], [1, 1]], "no places": [],
+    }.items():  # fmt: skip
+        grow(what, 5, placed=placed)
+    grow("placed", 5, 1, placed=[[1], [1]])
+    one = {"name": topic, "count": 7, "assignments": None}
+    side.ask("twice", "CreatePartitions", topics=[one, one], timeout_ms=5000)
+    side.ask("nothing", "CreatePartitions", topics=[], timeout_ms=5000)
+    side.ask("two", "CreatePartitions", 3, topics=[one, one | {"name": topic + ".none"}], timeout_ms=5000)
+    side.client.create_topic(topic + ".end")  # both know of the partitions by now
+    side.ask("what it is now", "Metadata", 12, topics=[{"name": topic}], allow_auto_topic_creation=False)
+
+
+def metadata(side):
+    topic = side.create_topic(partitions=2)
+    topic_id = side.topic_id(topic)
+    side.create_topic(".other")
+    quiet = {"allow_auto_topic_creation": False}
+    versions = (0, 1, 4, 8, 9, 10, 11, 12, 13)
+    for version in versions:
+        body = quiet if version >= 4 else {}
+        side.ask("a topic", "Metadata", version, topics=[{"name": topic}], **body)
+        side.ask("no topics", "Metadata", version, topics=[], **body)
+        if version >= 1:
+            side.ask("all topics", "Metadata", version, topics=None, **body)
+        if version >= 4:
+            side.ask("twice", "Metadata", version, topics=[{"name": topic}, {"name": topic}], **body)
+            unknown = [{"name": side.name + ".none"}, {"name": topic}]
+            side.ask("known and unknown", "Metadata", version, topics=unknown, **body)
+    for illegal in ILLEGAL:
+        side.ask(f"the name {illegal[:9]!r}", "Metadata", 0, 12, topics=[{"name": illegal}])
+        side.ask(f"the name {illegal[:9]!r}, not created", "Metadata", 4, 12, topics=[{"name": illegal}], **quiet)
+    side.ask("a name that collides", "Metadata", 12, topics=[{"name": topic + "_other"}])
+    operations = {"include_topic_authorized_operations": True}
+    side.ask("operations", "Metadata", 8, 10, topics=[{"name": topic}], include_cluster_authorized_operations=True, **operations)
+    side.ask("operations", "Metadata", 11, 13, topics=[{"name": topic}, {"name": topic + ".none"}], **operations, **quiet)
+    for what, one in {
+        "an id": {"topic_id": topic_id, "name": None}, "an unknown id": {"topic_id": UNKNOWN_ID, "name": None},
+        "neither": {"topic_id": NO_ID, "name": None}, "name and id": {"topic_id": topic_id, "name": topic},
+        "name and unknown id": {"topic_id": UNKNOWN_ID, "name": topic},
+    }.items():  # fmt: skip
+        side.ask(what, "Metadata", 10, 11, 12, 13, topics=[one], **quiet)
+
+
+def metadata_creates_topics(side):
+    """How often a client must ask until the topic is there is the broker's own affair; the end is not."""
+    name = side.name + ".made"
+    for _ in range(100):
+        if side.client.ask("Metadata", 4, topics=[{"name": name}], allow_auto_topic_creation=True).topics[0].error_code == 0:
+            break
+    side.ask("the end", "Metadata", topics=[{"name": name}])
+    describe(side, "its configs", name)
+
+
+def describe_topic_partitions(side):
+    for suffix in "abc":
+        side.create_topic("." + suffix, partitions=3)
+    a, b, c = (f"{side.name}.{suffix}" for suffix in "abc")
+
+    def ask(what, *names, limit=2000, cursor=None):
+        at = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
+        topics = [{"name": name} for name in names]
+        side.ask(what, "DescribeTopicPartitions", topics=topics, response_partition_limit=limit, cursor=at)
+
+    ask("three", c, a, b)
+    ask("twice", a, a)
+    ask("unknown", side.name, a)
+    ask("illegal", "a b")
+    ask("no name", "")
+    for limit in (0, -1, 1, 3, 4, 6, 9, 5000):
+        ask(f"at most {limit}", a, b, c, limit=limit)
+        ask(f"at most {limit} from a cursor", a, b, c, limit=limit, cursor=(b, 1))
+    for cursor in ((a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (c, 2), (b + "x", 0), (b + "x", 7), (c + "x", 0), ("0", 0), (b, -1)):
+        ask(f"from {cursor[0].removeprefix(side.name)} {cursor[1]}", a, b, c, cursor=cursor)
+    ask("from one that is not asked", a, c, cursor=(b, 1))
+    ask("unknown ones around a cursor", a + "a", b + "a", c + "a", cursor=(b, 1))
+    ask("from an unknown one", a, b + "a", c, cursor=(b + "a", 0))
+
+
+def the_cluster(side):
+    side.ask("cluster", "DescribeCluster")
+    side.ask("operations", "DescribeCluster", include_cluster_authorized_operations=True)
+    for kind in (1, 2, 0, 3):
+        side.ask(f"endpoint type {kind}", "DescribeCluster", 1, 2, endpoint_type=kind)
+    side.ask("with fenced ones", "DescribeCluster", 2, include_fenced_brokers=True)
+
+
+def api_versions(side):
+    for version in range(5):
+        software = {"client_software_name": "raw", "client_software_version": "1.0"} if version >= 3 else {}
+        side.ask("versions", "ApiVersions", version, **software)
+    for name, number in (("", "1"), ("raw", ""), ("no spaces", "1"), ("-raw", "1"), ("raw", "1_0"), ("raw.", "1"), ("ü", "1")):
+        asked = {"client_software_name": name, "client_software_version": number}
+        side.ask(f"software {name!r} {number!r}", "ApiVersions", 3, 4, **asked)
+
+
+def find_coordinator(side):
+    for kind in (0, 1):
+        while True:
+            found = side.client.ask("FindCoordinator", 2, key="some", key_type=kind)
+            if found.error_code == 0:
+                break
+    side.ask("a group", "FindCoordinator", 0, 2, 3, key=side.name)
+    side.ask("a transaction", "FindCoordinator", 1, 3, key=side.name, key_type=1)
+    side.ask("keys", "FindCoordinator", 4, 6, coordinator_keys=["a", "b"])
+    side.ask("a key twice", "FindCoordinator", 4, 6, coordinator_keys=["a", "a"])
+    side.ask("no keys", "FindCoordinator", 4, 6, coordinator_keys=[])
+    for kind in (2, 3, -1):
+        side.ask(f"type {kind}", "FindCoordinator", 1, 3, key="a", key_type=kind)
+        side.ask(f"keys of type {kind}", "FindCoordinator", 4, 6, coordinator_keys=["a"], key_type=kind)
+    side.ask("no group", "FindCoordinator", 3, key="")
+    side.ask("no transactional id", "FindCoordinator", 3, key="", key_type=1)
+
+
+SCENARIOS = (
+    create_topics, create_topics_with_bad_numbers, topic_configs_are_checked, incremental_alter_configs, broker_configs,
+    describe_configs, delete_topics, create_partitions, metadata, metadata_creates_topics, describe_topic_partitions,
+    the_cluster, api_versions, find_coordinator,
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Apache Kafka's own tool reads our files: segments, both indexes, producer snapshots."""
+
+import re
+
+import pytest
+
+from minikafka.storage.disk import FolderDisk
+from minikafka.wire.records import encode_end_transaction
+from tests.kafka import ApacheKafka, java_missing, java_tool
+from tests.storage.logs import Now, append, open_log, recovered
+
+pytestmark = [pytest.mark.java, pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))]
+
+COMPLAINT = re.compile(r"(?i)exception|error|corrupt|mismatch|invalid|found|not found|non-consecutive")
+
+
+def dump(*args):
+    done = java_tool("org.apache.kafka.tools.DumpLogSegments", *args)
+    assert done.returncode == 0, done.stderr
+    assert not COMPLAINT.search(done.stderr), done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two segments: all codecs, an idempotent and a transactional producer, several epochs, an open transaction."""
+    root = tmp_path_factory.mktemp("ours")
+    disk = FolderDisk(root)
+    log = open_log(disk, segment_bytes=30_000, index_interval_bytes=1000)
+    for number in range(120):
+        codec = ("none", "gzip", "snappy", "lz4", "zstd")[number % 5]
+        append(log, *(f"value {number}.{each} " + "x" * 100 for each in range(10)), compression=codec, epoch=number // 50,
+               timestamp=1_700_000_000_000 + number * 50, producer_id=number % 3, producer_epoch=2,
+               base_sequence=number // 3 * 10)  # fmt: skip
+    append(log, "transactional", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True, epoch=4,
+           timestamp=1_700_000_100_000)  # fmt: skip
+    log.append(bytearray(encode_end_transaction(False, 9, 0, 1, 1_700_000_100_001)), 4, Now(0))
+    append(log, "open", producer_id=9, producer_epoch=0, base_sequence=1, transactional=True, epoch=4,
+           timestamp=1_700_000_100_002)  # fmt: skip
+    log.close()
+    disk.close()
+    assert len(log.segments) == 2
+    return root / "orders-0"
+
+
+def paths(folder, suffix):
+    return ",".join(str(path) for path in sorted(folder.glob(f"*{suffix}")))
+
+
+def test_every_record_is_read_decompressed_and_in_order(folder):
+    text = dump("--files", paths(folder, ".log"), "--deep-iteration", "--print-data-log")
+    offsets = [int(found) for found in re.findall(r"^\| offset: (\d+)", text, re.MULTILINE)]
+    assert offsets == list(range(1203))
+    assert text.count("isvalid: true") == 123 and "isvalid: false" not in text
+    assert "payload: value 119.9 " in text and "endTxnMarker: ABORT" in text
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        assert f"compresscodec: {codec}" in text
+    assert "partitionLeaderEpoch: 4" in text
+
+
+@pytest.mark.parametrize("check", ["--index-sanity-check", "--verify-index-only", None])
+def test_the_indexes_agree_with_the_log(folder, check):
+    files = paths(folder, "index")
+    assert len(files.split(",")) == 4
+    text = dump("--files", files, *([check] if check else []))
+    assert not COMPLAINT.search(text), text
+    if check == "--index-sanity-check":
+        assert text.count("passed sanity check") == 4
+    if check is None:
+        assert len(re.findall(r"^offset: \d+ position: \d+", text, re.MULTILINE)) > 10
+        assert len(re.findall(r"^timestamp: \d+ offset: \d+", text, re.MULTILINE)) > 10
+
+
+def test_the_producer_snapshots_are_read(folder):
+    text = dump("--files", paths(folder, ".snapshot"))
+    assert not COMPLAINT.search(text), text
+    assert "producerId: 2 producerEpoch: 2" in text
+    assert re.search(r"producerId: 9 .* currentTxnFirstOffset: OptionalLong\[1202\]", text)
+
+
+def test_a_log_that_apache_kafka_wrote_is_read_and_goes_on(tmp_path):
+    from kafka import KafkaProducer
+
+    properties = {"log.index.interval.bytes": "1000", "num.partitions": "1"}
+    with ApacheKafka(properties, data=tmp_path / "data") as kafka:
+        for codec in (None, "gzip"):
+            producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type=codec, linger_ms=5)
+            for number in range(500):
+                producer.send("orders", key=b"key", value=b"value %d" % number, headers=[("n", b"%d" % number)])
+            producer.flush()
+            producer.close()
+    disk = FolderDisk(tmp_path / "data")
+    log = recovered(disk, clean=True, recovery_point=1000, index_interval_bytes=1000)
+    assert log.log_end_offset == 1000
+    assert len(log.producers.producers) == 2
+    indexes = {name: disk.read(f"orders-0/{name}") for name in disk.listdir("orders-0") if "index" in name}
+    log.close()
+    for name in indexes:
+        disk.remove(f"orders-0/{name}")
+    log = recovered(disk, index_interval_bytes=1000)
+    assert log.log_end_offset == 1000
+    log.close()
+    assert {name: disk.read(f"orders-0/{name}") for name in indexes} == indexes
+    assert append(log, "ours").base_offset == 1000
+    log.close()
+    disk.close()
+    with ApacheKafka(properties, data=tmp_path / "data") as kafka:
+        from kafka import KafkaConsumer, TopicPartition
+
+        consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=None, auto_offset_reset="earliest")
+        consumer.assign([TopicPartition("orders", 0)])
+        values = []
+        while len(values) < 1001:
+            for records in consumer.poll(timeout_ms=10_000).values():
+                values += [record.value for record in records]
+        consumer.close()
+    assert values == [b"value %d" % number for number in range(500)] * 2 + [b"ours"]

@@ -1,0 +1,131 @@
+"""The saved page in a browser: steps, keys, themes, and axe-core. JupyterLab has its own test in tests/browser."""
+
+import shutil
+
+import pytest
+
+from minikafka.theatre import picture
+from tests.theatre.traces import alice, growing, retention
+
+sync_api = pytest.importorskip("playwright.sync_api")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+SIZES = [(960, "light"), (700, "dark")]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as playwright:
+        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    pages = []
+
+    def open_(pic, width=960, theme="light"):
+        pic.save(tmp_path / "page.html")
+        page = chromium.new_page(viewport={"width": width, "height": 647}, color_scheme=theme, reduced_motion="reduce")
+        pages.append(page)
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_
+    assert [page.errors for page in pages] == [[] for _ in pages]
+    for page in pages:
+        page.close()
+
+
+def sentence(page):
+    return page.text_content("#sentence")
+
+
+def test_it_never_starts_by_itself_and_keys_step_through_it(opened):
+    pic = picture("log", retention(), seed=7)
+    page = opened(pic)
+    assert sentence(page) == pic.scenes[0]["sentence"] and page.text_content("#go").strip() == "play"
+    for key, step in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("Home", 0), ("n", 1)]:
+        page.keyboard.press(key)
+        assert sentence(page) == pic.scenes[step]["sentence"], key
+    page.keyboard.press(" ")
+    assert page.text_content("#go").strip() == "pause"
+    page.keyboard.press(" ")
+    assert page.text_content("#go").strip() == "play"
+
+
+def test_chapters_and_rows_ahead_are_hidden_until_it_was_played_to_the_end(opened):
+    pic = picture("log", retention())
+    page = opened(pic)
+    page.keyboard.press("t")
+    assert page.locator("#ticks i").count() == 0 and page.locator("tbody tr").count() == 1
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    assert page.locator("tbody tr").count() == len(pic.scenes)
+    assert page.locator("#ticks i").count() == sum(1 for scene in pic.scenes if scene["chapter"])
+
+
+def test_stepping_back_shows_what_was_there(opened):
+    page = opened(picture("log", alice()))
+    page.keyboard.press("ArrowRight")
+    then = page.inner_html("#drawing")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_html("#drawing") == then
+
+
+def test_hovering_an_effect_marks_its_cause(opened):
+    page = opened(picture("log", retention()))
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.hover("#said")
+    assert "because of event" in page.text_content("#foot") and "is deleted as a whole" in page.text_content("#foot")
+    assert page.locator("#drawing .cause").count() > 0
+
+
+def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
+    question = {"question": "A reader sees...", "options": ["created, paid", "paid, created"], "mine": None}
+    pic = picture("log", alice(), prediction=question, surprise=lambda event: event.kind == "RecordsPolled", answer=2)
+    page = opened(pic)
+    page.keyboard.press("End")
+    assert sentence(page) == pic.scenes[pic.prediction.stop]["sentence"] and page.is_visible("#ask")
+    page.click("#options button:first-child")
+    assert not page.is_visible("#ask")
+    assert page.text_content("#verdict") == "You said (1) created, paid. It was (2) paid, created."
+    page.keyboard.press("End")
+    assert sentence(page) == pic.scenes[-1]["sentence"]
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(opened, width, theme):
+    for name, trace in (("log", retention), ("log", alice), ("partitioner", growing)):
+        page = opened(picture(name, trace()), width, theme)
+        page.keyboard.press("End")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        sizes = page.eval_on_selector_all(
+            "#drawing text", "all => all.map(t => parseFloat(getComputedStyle(t).fontSize))"
+        )
+        assert min(sizes) >= 12
+        if width == 960:
+            height = page.evaluate(
+                "document.querySelector('main').offsetHeight - document.querySelector('.bar').offsetHeight"
+            )
+            assert height <= 466  # 460 and the page's own margin
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+def test_axe_finds_no_violation(opened, width, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for name, trace in (("log", retention), ("partitioner", growing)):
+        page = opened(picture(name, trace()), width, theme)
+        for key in ("End", "t"):
+            page.keyboard.press(key)
+            assert axe.run(page).response["violations"] == [], (name, key)

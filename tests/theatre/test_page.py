@@ -1,0 +1,198 @@
+"""Pages, static pictures, tables, and what a notebook stores."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, PALETTE, WIDE
+from minikafka.theatre.keys import letters
+from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
+from tests.theatre import traces
+
+EVERY = [("log", traces.retention), ("log", traces.alice), ("log", traces.long_log), ("partitioner", traces.growing)]
+
+
+@pytest.fixture(params=EVERY, ids=lambda each: each[1].__name__)
+def pic(request):
+    name, trace = request.param
+    return picture(name, trace(), seed=7)
+
+
+def data(page):
+    return json.loads(re.search(r'id="play">(.*?)</script>', page, re.S).group(1))
+
+
+def unpacked(page, width):
+    """The shapes of every step as the player unpacks them."""
+    play = data(page)
+    layout = next(layout for layout in play["layouts"] if layout["width"] == width)
+    known, there, steps = {}, set(), []
+    for changes, come, go in layout["steps"]:
+        for shape, *pairs in changes:
+            now = dict(known.get(shape, {}))
+            for attribute, value in zip(pairs[::2], pairs[1::2], strict=True):
+                if attribute < 0:
+                    now = dict(known[value])
+                elif value is None:
+                    now.pop(ATTRIBUTES[attribute], None)
+                else:
+                    now[ATTRIBUTES[attribute]] = value if attribute < len(NUMBERS) else play["texts"][value]
+            known[shape] = now
+        there = (there | set(come)) - set(go)
+        steps.append([known[shape] for shape in sorted(there)])
+    return steps
+
+
+def test_a_page_fetches_nothing(pic):
+    page = pic.page()
+    assert set(re.findall(r"https?://[^\s'\"<)]+", page)) == {
+        "http://www.w3.org/2000/svg"
+    }  # the name of SVG, no address
+    assert not re.search(r"<link|<img|@import|\bsrc=|fetch\(|url\((?!#)", page)
+
+
+def test_a_page_holds_every_shape_of_every_step(pic):
+    page = pic.page()
+    for width in (WIDE, NARROW):
+        for drawing, shapes in zip(pic.drawings(width), unpacked(page, width), strict=True):
+            told = sorted(json.dumps(shape, sort_keys=True) for shape in drawing.shapes.values())
+            assert sorted(json.dumps(shape, sort_keys=True) for shape in shapes) == told
+
+
+def test_a_page_stays_small():
+    for name, trace in EVERY:
+        shown = picture(name, trace())
+        size = len(shown.page().encode())
+        allowed = 200_000 if trace is traces.long_log else 120_000  # in a long log every record moves at every step
+        assert size * 100 / max(len(shown.scenes), 100) < allowed, (trace.__name__, size)
+
+
+def test_the_frame_carries_the_page_unharmed(pic):
+    from html.parser import HTMLParser
+
+    found = []
+
+    class Frame(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            found.append((tag, dict(attributes)))
+
+    Frame().feed(pic.frame())
+    assert [tag for tag, _ in found] == ["iframe"]
+    assert found[0][1]["srcdoc"] == pic.page() and found[0][1]["title"] == pic.title
+
+
+def test_text_in_a_record_can_not_break_out_of_the_page():
+    story = traces.Story()
+    story.topic()
+    story.append(0, 0, ("</script><b>", "<!-- ' \" & {{css}} -->"))
+    pic = picture("log", story.events)
+    page = pic.page()
+    assert "</script><b>" not in page and "<!--" not in page.split('id="play">')[1].split("</script>")[0]
+    assert "{{css}}" in data(page)["steps"][-1]["sentence"]
+    ElementTree.fromstring(pic.svg())
+
+
+def test_the_svg_is_well_formed_and_says_what_it_shows(pic):
+    for step in (0, len(pic.scenes) // 2, -1):
+        root = ElementTree.fromstring(pic.svg(step))
+        space = "{http://www.w3.org/2000/svg}"
+        assert root.get("role") == "img"
+        assert root.find(f"{space}title").text == pic.title
+        assert pic.scenes[step]["summary"] in root.find(f"{space}desc").text
+        named = {element.get("id") for element in root.iter()}
+        assert set(root.get("aria-labelledby").split()) <= named
+
+
+def test_every_text_is_twelve_pixels_or_more(pic):
+    assert all(float(size) >= 12 for size in re.findall(r'font-size="([\d.]+)"', pic.svg()))
+
+
+def test_the_table_tells_every_scene(pic):
+    assert [row[2] for row in pic.table().rows] == [scene["sentence"] for scene in pic.scenes]
+    assert len(repr(pic.table()).splitlines()) == len(pic.scenes)
+
+
+def test_text_only_pictures_are_a_summary_and_a_digest(pic, monkeypatch):
+    monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
+    bundle = pic._repr_mimebundle_()
+    assert list(bundle) == ["text/plain"]
+    assert pic.digest in bundle["text/plain"] and pic.scenes[-1]["summary"] in bundle["text/plain"]
+    monkeypatch.delenv("MINIKAFKA_PICTURES")
+    assert sorted(pic._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+def test_scenes_are_plain_json(pic):
+    assert json.loads(json.dumps(pic.scenes)) == pic.scenes
+
+
+def test_the_digest_is_the_same_in_another_process_and_under_other_hash_seeds():
+    code = (
+        "from minikafka.theatre import picture; from tests.theatre import traces;"
+        "print([picture(n, getattr(traces, t)()).digest for n, t in"
+        " (('log', 'retention'), ('log', 'alice'), ('partitioner', 'growing'))])"
+    )
+    runs = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                       env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    here = [
+        picture("log", traces.retention()),
+        picture("log", traces.alice()),
+        picture("partitioner", traces.growing()),
+    ]
+    assert runs == {f"{[pic.digest for pic in here]}\n"}
+
+
+def test_saving_writes_the_page(tmp_path):
+    pic = picture("log", traces.alice())
+    pic.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == pic.page()
+
+
+def test_an_unknown_picture_or_option_is_named():
+    with pytest.raises(ValueError, match="there is no picture 'lag': choose one of log, partitioner"):
+        picture("lag", [])
+    with pytest.raises(TypeError, match="'log' has no option 'topics'"):
+        picture("log", [], topics="orders")
+
+
+def test_keys_become_letters_that_differ():
+    assert letters(["alice", "bob", None]) == {None: "–", "alice": "a", "bob": "b"}
+    assert letters(["anna", "alice"]) == {None: "–", "anna": "an", "alice": "al"}
+    assert letters(["customer-1", "customer-17"]) == {None: "–", "customer-1": "1", "customer-17": "17"}
+    assert letters([]) == {None: "–"}
+
+
+PAIRS = [
+    ("ink", "paper"), ("ink", "wash"), ("ink", "cell"), ("ink", "chip"), ("ink", "good"), ("ink", "said"), ("quiet", "paper"),
+    ("quiet", "wash"), ("gone", "paper"), ("trouble", "paper"), ("trouble", "wash"), ("on1", "actor1"), ("on2", "actor2"),
+    ("on3", "actor3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(("text", "ground"), PAIRS)
+def test_text_stands_out_from_its_ground(text, ground, theme):
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        r, g, b = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    lighter, darker = sorted((luminance(PALETTE[name][theme]) for name in (text, ground)), reverse=True)
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+def test_every_colour_of_a_drawing_has_a_light_and_a_dark_value(pic):
+    for drawing in pic.drawings(WIDE):
+        used = {
+            shape.get(name, "none") for shape in drawing.shapes.values() for name in ("fill", "line", "ink", "halo")
+        }
+        assert used <= set(PALETTE) | {"none", "hatch"}
+    assert all(colours().count(f"--{name}:") == 3 for name in PALETTE)

@@ -1,0 +1,51 @@
+"""Predict first: where the picture stops, and what it says afterwards."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from minikafka.theatre import picture
+from tests.theatre.traces import alice
+
+OPTIONS = ["`created`, `paid`", "`paid`, `created`", "it depends"]
+
+
+def asked(mine=None, answer=2, surprise=lambda event: event.kind == "RecordsPolled", options=OPTIONS):
+    question = {"question": "A reader sees...", "options": options, "mine": mine}
+    return picture("log", alice(), prediction=question, surprise=surprise, answer=answer)
+
+
+def test_it_stops_at_the_last_step_before_the_first_surprise():
+    pic = asked()
+    stop = pic.prediction.stop
+    assert pic.scenes[stop + 1]["kind"] == "RecordsPolled"
+    assert not [scene for scene in pic.scenes[: stop + 1] if scene["kind"] == "RecordsPolled"]
+
+
+def test_while_nothing_is_predicted_the_text_asks_and_tells_nothing():
+    text = repr(asked())
+    assert "(2) paid, created" in text and "it was" not in text.lower() and "reads" not in text
+
+
+@pytest.mark.parametrize("mine", [1, "`created`, `paid`", "created, paid"])
+def test_mine_is_an_options_number_from_one_or_its_text(mine):
+    assert asked(mine).prediction.verdict == "You said (1) created, paid. It was (2) paid, created."
+
+
+def test_a_right_prediction_is_said_to_be_right():
+    assert asked(2).prediction.verdict == "You said (2) paid, created, and so it was."
+    assert "and so it was" in repr(asked(2))
+
+
+def test_an_answer_that_is_no_option_is_said_as_it_is():
+    assert asked("2", answer=5, options=["0", "1", "2"]).prediction.verdict == "You said (3) 2. It was 5."
+
+
+def test_without_a_surprise_it_asks_at_the_start():
+    assert asked(surprise=None).prediction.stop == 0
+    assert asked(surprise=lambda event: False).prediction.stop == 0
+
+
+def test_a_lessons_own_prediction_will_do():
+    own = SimpleNamespace(question="?", options=["a", "b"], mine=2)
+    assert picture("log", alice(), prediction=own, answer=1).prediction.verdict == "You said (2) b. It was (1) a."
