@@ -70,6 +70,7 @@ class ReplicaManager:
                 key = topic, number
                 replica = self._create(*key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0))
                 yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
+                replica.begin_epoch()
                 replica.advance_high_watermark()
         checkpoint_ms = self._config["log.flush.offset.checkpoint.interval.ms"]
         for work, period_ms in (
@@ -90,6 +91,7 @@ class ReplicaManager:
             if self._node_id in partition.replicas:
                 replica = self.replicas.get((topic, number)) or self._create(topic, number, partition)
                 replica.partition = partition
+                replica.begin_epoch()
                 yield "partition", topic, number
         elif record.name == "RemoveTopicRecord":
             for key, replica in list(self.replicas.items()):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.quorum import Clock
+from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -45,8 +46,14 @@ class Replica:
 
     @property
     def enough_in_sync(self) -> bool:
-        """Whether acks=all may be promised: min.insync.replicas, or all there are of a topic with fewer, are in sync."""
+        """Whether acks=all may be promised: min.insync.replicas, or all of a topic that has fewer, are in sync."""
         return len(self.partition.isr) >= min(self.min_insync_replicas, len(self.partition.replicas))
+
+    def begin_epoch(self) -> None:
+        """If this node leads, its epoch begins where the log ends, written to or not (KIP-101)."""
+        if self.partition.leader == self._node_id:
+            with as_storage_errors(self.log.directory):
+                self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know the

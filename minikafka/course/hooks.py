@@ -50,7 +50,7 @@ def partitions_and_keys() -> str:
     shop = cluster.producer(client_id="shop")
     for key in ("alice", "bob", "carol", "dave", "frank", "ivan"):
         shop.send("orders", key=key, value="created")
-    cluster.run(seconds=1)
+        cluster.run(seconds=1)
     return cluster.play("partitioner").svg()
 
 

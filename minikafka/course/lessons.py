@@ -50,11 +50,10 @@ class Prediction:
 
     def settle(self, answer: int) -> Said:
         """What you said beside what it was, where no picture settles it. answer: the number of an option, computed."""
-        it_was = f"it was {answer}: {self.options[answer - 1]}"
+        option = f"{answer}: {self.options[answer - 1]}"
         if self.mine is None:
-            return Said(f"{self.question}\n  I{it_was[1:]}")
-        said = "and so it was" if self.mine == answer else it_was
-        return Said(f"{self.question}\n  You said {self.mine}, {said}")
+            return Said(f"It was {option}")
+        return Said(f"You said {self.mine}, " + ("and so it was." if self.mine == answer else f"and it was {option}"))
 
 
 def predict(question: str, options: Sequence[str], mine: int | None = None) -> Prediction:

@@ -6,6 +6,7 @@ with Served() as kafka:
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -38,8 +39,8 @@ class Served:
             command += ["--data", str(data)]
         if trace is not None:
             command += ["--trace", str(trace)]
-        self._log: IO[bytes] = tempfile.TemporaryFile() if log is None else open(log, "ab+")  # noqa: SIM115 (closed in stop)
-        # A session of its own: Jupyter's interrupt goes to the kernel's whole process group, and must not stop the cluster.
+        self._log: IO[bytes] = nameless_file() if log is None else open(log, "ab+")  # noqa: SIM115
+        # A session of its own: Jupyter's interrupt goes to the kernel's whole process group, not to the cluster.
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
         )
@@ -98,3 +99,14 @@ class Served:
     def __exit__(self, *error: object) -> None:
         self.stop()
         self._log.close()
+
+def nameless_file() -> IO[bytes]:
+    """A temporary file. Opened for appending, so that the child writes at its end wherever the parent reads."""
+    handle, path = tempfile.mkstemp(prefix="minikafka-", suffix=".log")
+    os.close(handle)
+    file = open(path, "ab+")  # noqa: SIM115
+    try:
+        os.remove(path)
+    except PermissionError:  # Windows keeps the name while the file is open
+        pass
+    return file

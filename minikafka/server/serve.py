@@ -69,6 +69,7 @@ class Server:
         self._after_turn = after_turn
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
+        self._ready = False
         self._stopping = False
         self._bug: BaseException | None = None
         self._loop = asyncio.get_running_loop()
@@ -140,17 +141,20 @@ class Server:
         self._drain()
 
     def _pass_on(self, connection: Connection) -> None:
+        if self._stopping or self.broker.stopped:
+            return
         frame = connection.next_frame()
-        if frame is not None and not self.broker.stopped:
-            if self._handshakes:
-                self._handshakes.asked(connection, frame)
-            try:
-                self.broker.receive(connection, frame, now())
-            except AssertionError:  # the broker no longer trusts itself: the node stops
-                raise
-            except Exception:
-                traceback.print_exc()
-                self.refuse(connection, "met a bug of minikafka's (above); please report it")
+        if frame is None:
+            return
+        if self._handshakes:
+            self._handshakes.asked(connection, frame)
+        try:
+            self.broker.receive(connection, frame, now())
+        except AssertionError:  # the broker no longer trusts itself: the node stops
+            raise
+        except Exception:
+            traceback.print_exc()
+            self.refuse(connection, "met a bug of minikafka's (above); please report it")
 
     def _drain(self) -> None:
         """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
@@ -183,13 +187,13 @@ class Server:
     def _settle(self) -> None:
         """After each turn: one timer for the broker's next deadline."""
         broker = self.broker
-        if broker.stopped or (broker.ready and not self._stopping):
+        if broker.stopped or broker.ready != self._ready:
+            self._ready = broker.ready
             self._changed.set()
-        deadline = broker.next_deadline()
-        if deadline is None or broker.stopped:
+        if broker.stopped or self._stopping:
             return
-        at = deadline / 1000
-        if self._timer and self._timer.when() <= at and not self._timer.cancelled():
+        at = broker.next_deadline() / 1000
+        if self._timer and self._timer.when() <= at:
             return  # a tick too many costs less than a timer a request
         if self._timer:
             self._timer.cancel()
@@ -253,7 +257,11 @@ def main(args: argparse.Namespace) -> int:
 async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     check(args)
     disk = FolderDisk(data_folder(args, cleanup))
-    if not disk.lock(".lock"):
+    try:
+        alone = disk.lock(".lock")
+    except OSError as error:
+        raise CannotServe(f"can't write to {args.data}: {error.strerror}.") from error
+    if not alone:
         raise CannotServe(f"another server runs on {args.data}: stop it, or choose another folder with --data.")
     listener = listen_socket(args.host, args.port)
     port = listener.getsockname()[1]

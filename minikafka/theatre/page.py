@@ -132,14 +132,15 @@ def _change(before: Shape, shape: Shape, texts: _Texts) -> list[Any]:
 def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
     """One order of all shapes that ever appear, in which each step's own order is kept as far as one order can."""
     order: list[str] = []
-    known: set[str] = set()
     for drawing in drawings:
-        after = -1
+        where = {key: number for number, key in enumerate(order)}
+        after = -1  # what is new comes after the last known shape before it
+        new: dict[int, list[str]] = {}
         for key in drawing.shapes:
-            if key in known:
-                after = max(after, order.index(key))
+            if key in where:
+                after = max(after, where[key])
             else:
-                after += 1
-                order.insert(after, key)
-                known.add(key)
+                new.setdefault(after, []).append(key)
+        if new:
+            order = [key for at, known in enumerate(["", *order], -1) for key in (known, *new.get(at, ())) if key]
     return order

@@ -40,6 +40,7 @@ class Picture:
         self.play = play
         self.seed = seed
         self.scenes: list[Scene] = fold(play, trace)
+        self._drawings: dict[int, list[Drawing]] = {}
         self.prediction = Prediction.of(prediction, answer)
         if self.prediction:
             self.prediction.stop_before(surprise, trace, self.scenes)
@@ -56,7 +57,9 @@ class Picture:
 
     def drawings(self, width: int) -> list[Drawing]:
         """The shapes of every step, in one layout."""
-        return [self._drawing(step, width) for step in range(len(self.scenes))]
+        if width not in self._drawings:
+            self._drawings[width] = [self._drawing(step, width) for step in range(len(self.scenes))]
+        return self._drawings[width]
 
     def _drawing(self, step: int, width: int) -> Drawing:
         drawing = Drawing(width)

@@ -1,5 +1,7 @@
 """Produce and Fetch, told to one node in real frames."""
 
+from dataclasses import replace
+
 import pytest
 
 from minikafka.trace import Trace
@@ -46,8 +48,11 @@ def test_only_three_values_of_acks_exist(node):
     assert node.produce("orders", "a", acks=2).error_code == Error.INVALID_REQUIRED_ACKS
 
 
-def test_acks_all_needs_min_insync_replicas(node):
+def test_acks_all_needs_min_insync_replicas_but_never_more_than_there_are(node):
     node.create_topic("careful", min_insync_replicas=2)
+    assert node.produce("careful", "a", acks=-1).error_code == Error.NONE
+    replica = node.broker.replicas.leader("careful", 0)
+    replica.partition = replace(replica.partition, replicas=(*replica.partition.replicas, 99))
     assert node.produce("careful", "a", acks=-1).error_code == Error.NOT_ENOUGH_REPLICAS
     assert node.produce("careful", "a", acks=1).error_code == Error.NONE
 

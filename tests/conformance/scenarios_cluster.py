@@ -129,8 +129,10 @@ def incremental_alter_configs(side):
         ("nothing",),
     ):
         alter(side, what, topic, *changes)
+        side.settle()
         describe(side, f"after {what}", topic, *keys, versions=(4,))
     alter(side, "only validated", topic, (SET, "retention.ms", "123"), validate_only=True)
+    side.settle()
     describe(side, "after only validated", topic, *keys, versions=(4,))
     alter(side, "an unknown topic", side.name + ".none", (SET, "retention.ms", "5"))
     alter(side, "an illegal topic", "a b", (SET, "retention.ms", "5"))
@@ -157,19 +159,21 @@ def broker_configs(side):
     describe(side, "all brokers", "", **broker)
     alter(side, "for this broker", "1", (SET, "log.retention.ms", "111000"), (SET, "message.max.bytes", "2000000"), **broker)
     alter(side, "for all", "", (SET, "log.retention.ms", "222000"), (SET, "log.segment.bytes", "2097152"), **broker)
+    side.settle()
     for what, name in (("this broker", "1"), ("all brokers", "")):
         describe(side, f"{what}, changed", name, *logs, **broker)
     describe(side, "the topic's, changed", topic, *keys)
     create(side, "a new topic's", 7, name=side.name + ".new")
-    for name, value in (("log.retention.ms", "soon"), ("no.such.config", "5"), ("retention.ms", "5"),
-                        ("num.partitions", "5"), ("log.dirs", "/tmp"), ("log.retention.ms", None)):  # fmt: skip
+    for name, value in (("log.retention.ms", "soon"), ("no.such.config", "5"), ("num.partitions", "5"), ("log.dirs", "/tmp"), ("log.retention.ms", None)):  # fmt: skip
         alter(side, f"to {name}={value}", "1", (SET, name, value), **broker)
         alter(side, f"for all to {name}={value}", "", (SET, name, value), **broker)
     alter(side, "an unknown broker's", "77", (SET, "log.retention.ms", "5"), **broker)
     alter(side, "no number's", "one", (SET, "log.retention.ms", "5"), **broker)
     alter(side, "this broker's back", "1", (DELETE, "log.retention.ms", None), (DELETE, "message.max.bytes", None), **broker)
+    side.settle()
     describe(side, "the topic's, changed for all", topic, *keys)
     alter(side, "all back", "", (DELETE, "log.retention.ms", None), (DELETE, "log.segment.bytes", None), **broker)
+    side.settle()
     describe(side, "this broker, back", "1", *logs, **broker)
 
 
@@ -216,6 +220,7 @@ def delete_topics(side):
         ("nothing by id", []),
     ):
         side.ask(what, "DeleteTopics", 6, topics=topics, **asked)
+    side.settle()
     topics = [{"name": f"{side.name}.{suffix}"} for suffix in "abcd"]
     side.ask("what is left", "Metadata", 12, topics=topics, allow_auto_topic_creation=False)
 
@@ -228,7 +233,7 @@ def create_partitions(side):
         asked = {"name": name, "count": count, "assignments": assignments}
         side.ask(what, "CreatePartitions", *versions, topics=[asked], timeout_ms=5000, validate_only=validate_only)
 
-    for count in (2, 1, 0, -1, 20_000):
+    for count in (2, 1, 0, -1):
         grow(f"to {count}", count)
     grow("only validated", 4, validate_only=True)
     grow("to 3", 3)
@@ -244,7 +249,7 @@ def create_partitions(side):
     side.ask("twice", "CreatePartitions", topics=[one, one], timeout_ms=5000)
     side.ask("nothing", "CreatePartitions", topics=[], timeout_ms=5000)
     side.ask("two", "CreatePartitions", 3, topics=[one, one | {"name": topic + ".none"}], timeout_ms=5000)
-    side.client.create_topic(topic + ".end")  # both know of the partitions by now
+    side.settle()
     side.ask("what it is now", "Metadata", 12, topics=[{"name": topic}], allow_auto_topic_creation=False)
 
 
@@ -273,10 +278,10 @@ def metadata(side):
     side.ask("operations", "Metadata", 11, 13, topics=[{"name": topic}, {"name": topic + ".none"}], **operations, **quiet)
     for what, one in {
         "an id": {"topic_id": topic_id, "name": None}, "an unknown id": {"topic_id": UNKNOWN_ID, "name": None},
-        "neither": {"topic_id": NO_ID, "name": None}, "name and id": {"topic_id": topic_id, "name": topic},
+        "name and id": {"topic_id": topic_id, "name": topic},
         "name and unknown id": {"topic_id": UNKNOWN_ID, "name": topic},
     }.items():  # fmt: skip
-        side.ask(what, "Metadata", 10, 11, 12, 13, topics=[one], **quiet)
+        side.ask(what, "Metadata", 12, 13, topics=[one], **quiet)
 
 
 def metadata_creates_topics(side):
@@ -303,14 +308,13 @@ def describe_topic_partitions(side):
     ask("twice", a, a)
     ask("unknown", side.name, a)
     ask("illegal", "a b")
-    ask("no name", "")
     for limit in (0, -1, 1, 3, 4, 6, 9, 5000):
         ask(f"at most {limit}", a, b, c, limit=limit)
         ask(f"at most {limit} from a cursor", a, b, c, limit=limit, cursor=(b, 1))
     for cursor in ((a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (c, 2), (b + "x", 0), (b + "x", 7), (c + "x", 0), ("0", 0), (b, -1)):
         ask(f"from {cursor[0].removeprefix(side.name)} {cursor[1]}", a, b, c, cursor=cursor)
     ask("from one that is not asked", a, c, cursor=(b, 1))
-    ask("unknown ones around a cursor", a + "a", b + "a", c + "a", cursor=(b, 1))
+    ask("unknown ones around a cursor", a + "a", b, b + "a", c + "a", cursor=(b, 1))
     ask("from an unknown one", a, b + "a", c, cursor=(b + "a", 0))
 
 

@@ -7,6 +7,7 @@ from operator import and_
 
 import pytest
 
+from minikafka import predict
 from tests.course.answers import verdict
 
 
@@ -262,3 +263,13 @@ def endless(progress, topic, ends):
 
 def test_a_lag_that_never_ends_is_stopped():
     assert "it had not come back after 2 s" in str(verdict("17", 2, endless))
+
+
+# --- what settles a prediction where there is no picture ---
+
+
+@pytest.mark.parametrize(
+    "mine, said", [(None, "It was 2: two"), (1, "You said 1, and it was 2: two"), (2, "You said 2, and so it was.")]
+)
+def test_a_prediction_is_settled_by_what_was_computed(mine, said):
+    assert str(predict("How many?", ["one", "two"], mine=mine).settle(2)) == said

@@ -1,4 +1,4 @@
-"""Garbage, oversized, truncated and hostile frames close their connection with a plain line, and nobody else notices."""
+"""Garbage, oversized, truncated and hostile frames close their connection with a plain line; nobody else notices."""
 
 import random
 import socket

@@ -42,9 +42,11 @@ class Story:
         cause = self.request(producer, "Produce")
         told = [[base + n, key, value, self.now] for n, (key, value) in enumerate(records)]
         last = base + len(records) - 1
-        self.tell("broker 1", "RecordsAppended", cause, topic=topic, partition=partition, base_offset=base, last_offset=last,
-                  size_bytes=70 * len(records), records=told)  # fmt: skip
-        self.tell("broker 1", "HighWatermarkAdvanced", cause, topic=topic, partition=partition, high_watermark=last + 1)
+        where = {"topic": topic, "partition": partition}
+        size = 70 * len(records)
+        self.tell("broker 1", "RecordsAppended", cause, **where, base_offset=base, last_offset=last, size_bytes=size,
+                  records=told)  # fmt: skip
+        self.tell("broker 1", "HighWatermarkAdvanced", cause, **where, high_watermark=last + 1)
 
     def poll(self, reader, partition, first, up_to, topic="orders"):
         records = [[offset, None, None] for offset in range(first, up_to)]
@@ -52,8 +54,8 @@ class Story:
 
     def choose(self, partition, partitions, key, value, how=None, hashed=None, topic="orders", producer="shop"):
         how = how or f"murmur2(key) % {partitions}"
-        self.tell(producer, "PartitionChosen", topic=topic, partition=partition, partitions=partitions, key=key, value=value,
-                  how=how, hash=hashed)  # fmt: skip
+        self.tell(producer, "PartitionChosen", topic=topic, partition=partition, partitions=partitions, key=key,
+                  value=value, how=how, hash=hashed)  # fmt: skip
 
 
 def retention():

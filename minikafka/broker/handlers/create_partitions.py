@@ -25,7 +25,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     times_named = Counter(topic.name for topic in body.topics)
     records: list[MetadataRecord] = []
     results, grown = [], []
-    for topic in body.topics:
+    for topic in {topic.name: topic for topic in body.topics}.values():
         try:
             if times_named[topic.name] > 1:
                 raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")

@@ -25,7 +25,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         if body.endpoint_type == CONTROLLERS:
             raise KafkaError(
                 Error.MISMATCHED_ENDPOINT_TYPE,
-                "The request was sent to an endpoint of the wrong type: this one serves brokers.",
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
             )
         raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {body.endpoint_type}")
     with_fenced = request.version >= 2 and body.include_fenced_brokers

@@ -1,8 +1,7 @@
 """DescribeTopicPartitions (KIP-966): topics and partitions a page at a time.
 
 Behaviour: topics in the order of their names, at most ResponsePartitionLimit partitions an answer (2,000 at the
-most); NextCursor says where the next page begins. A topic that does not exist is an error only on the page that
-begins with no cursor or before it. Version: 0.
+most); NextCursor says where the next page begins. A cursor must name a topic that is asked for. Version: 0.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     names = sorted({topic.name for topic in body.topics} or broker.image.topics)
     first_partition = 0
     if body.cursor is not None:
-        if body.cursor.partition_index < 0:
-            raise KafkaError(Error.INVALID_REQUEST)
+        if body.cursor.partition_index < 0 or (body.topics and body.cursor.topic_name not in names):
+            return {"topics": [{"error_code": Error.INVALID_REQUEST, "name": name} for name in names]}
         names = [name for name in names if name >= body.cursor.topic_name]
         if names and names[0] == body.cursor.topic_name:
             first_partition = body.cursor.partition_index

@@ -38,7 +38,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         if everything:
             topics = [describe(broker, topic, request) for topic in broker.image.topics.values()]
         else:
-            topics = [find(broker, one, request, failed) for one in asked]
+            once = {(one.name, one.topic_id): one for one in asked}
+            topics = [find(broker, one, request, failed) for one in once.values()]
         return {
             "brokers": brokers(broker, request.client.listener),
             "cluster_id": broker.cluster_id,
@@ -57,7 +58,7 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
     if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
         return []
     records: list[MetadataRecord] = []
-    for name in dict.fromkeys(one.name for one in request.body.topics if one.name is not None):
+    for name in dict.fromkeys(one.name for one in request.body.topics if by_name(one, request)):
         if name in broker.image.topics:
             continue
         try:
@@ -70,11 +71,16 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
     return records
 
 
+def by_name(one: Any, request: Call) -> bool:
+    """An id counts before a name."""
+    return one.name is not None and (request.version < 10 or one.topic_id == NO_ID)
+
+
 def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> dict[str, Any]:
     """One asked topic, by name or by id."""
     topic_id = one.topic_id if request.version >= 10 else NO_ID
     try:
-        if one.name is None:
+        if not by_name(one, request):
             return describe(broker, broker.image.topic_by_id(topic_id), request)
         if one.name in failed:
             raise failed[one.name]
@@ -82,7 +88,7 @@ def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError])
             controller.check_topic_name(one.name)
         return describe(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
-        name = one.name if one.name is not None or request.version >= 12 else ""
+        name = one.name if by_name(one, request) else None if request.version >= 12 else ""
         return {"error_code": error.error, "name": name, "topic_id": topic_id, "partitions": []}
 
 

@@ -26,6 +26,7 @@ KEY, VERSIONS = 0, (3, 9)
 
 ALL, NONE = -1, 0
 TRACED_RECORDS = 50
+NO_TIMESTAMP = -1
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
@@ -148,32 +149,52 @@ def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: 
         raise KafkaError(Error.INVALID_TXN_STATE, "This broker has no transactions yet")
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
-    check_timestamps(replica, batch, now)
+    check_timestamps(replica, batch, records, now)
 
 
-def check_timestamps(replica: Replica, batch: BatchHeader, now: Now) -> None:
-    """message.timestamp.before.max.ms and .after.max.ms (KIP-937), against the batch's first and largest timestamp."""
+def check_timestamps(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
+    """message.timestamp.before.max.ms and .after.max.ms (KIP-937). Records are decoded only where the header's first
+    or largest timestamp is out of bounds, to say which of them are to blame (KIP-467).
+    """
     config = replica.log.config
-    if config.message_timestamp_type == "LogAppendTime":
-        return
     if batch.log_append_time:
         raise KafkaError(
-            Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, but this topic uses CreateTime"
+            Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, which is up to the broker"
         )
-    too_late = batch.max_timestamp - now.wall_ms > config.message_timestamp_after_max_ms
-    too_early = now.wall_ms - batch.base_timestamp > config.message_timestamp_before_max_ms
-    if batch.max_timestamp >= 0 and (too_late or too_early):
-        raise KafkaError(Error.INVALID_TIMESTAMP, f"Timestamp {batch.max_timestamp} of a record is out of range")
+    if config.message_timestamp_type == "LogAppendTime":
+        return
+    earliest = now.wall_ms - config.message_timestamp_before_max_ms
+    latest = now.wall_ms + config.message_timestamp_after_max_ms
+    if earliest <= batch.base_timestamp and batch.max_timestamp <= latest:
+        return
+    blamed = {
+        index: f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
+        f"The timestamp should be within [{earliest}, {latest}]"
+        for index, record in enumerate(decode_batch(records))
+        if record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
+    }
+    if blamed:
+        raise RefusedRecords(blamed)
+
+
+class RefusedRecords(KafkaError):
+    """Timestamps of these records are out of bounds. blamed: index in the batch -> why."""
+
+    def __init__(self, blamed: dict[int, str]) -> None:
+        super().__init__(Error.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp")
+        self.blamed = blamed
 
 
 def refusal(index: int, error: KafkaError) -> dict[str, Any]:
     """What Kafka answers for a partition that was not appended to."""
+    blamed = error.blamed if isinstance(error, RefusedRecords) else {}
     return {
         "index": index,
         "error_code": error.error,
         "base_offset": -1,
         "log_append_time_ms": -1,
         "log_start_offset": -1,
+        "record_errors": [{"batch_index": index, "batch_index_error_message": why} for index, why in blamed.items()],
         "error_message": error.message,
     }
 

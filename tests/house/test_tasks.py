@@ -1,0 +1,77 @@
+"""tasks.py is what a learner meets first: it runs on a bare Python and says what is wrong in plain words."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import tasks
+
+
+def test_it_needs_the_standard_library_alone():
+    tree = ast.parse((tasks.ROOT / "tasks.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
+    assert {alias.name.split(".")[0] for node in imports for alias in node.names} <= sys.stdlib_module_names
+    others = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {node.module for node in others} <= sys.stdlib_module_names
+
+
+def test_an_unknown_task_shows_the_list():
+    command = [sys.executable, "tasks.py", "lap"]
+    done = subprocess.run(command, cwd=tasks.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert all(f"tasks.py {name}" in done.stdout for name in tasks.TASKS)
+
+
+def test_a_python_that_does_not_fit_is_named_with_ways_out(monkeypatch):
+    monkeypatch.setattr(tasks, "version_of", lambda python: None)
+    monkeypatch.setattr(tasks, "fits", lambda version: False)
+    with pytest.raises(tasks.Stop, match=r"Python 3\.11 to 3\.13 is needed"):
+        tasks.find_python()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Max retries exceeded with url: /simple/", "Is this machine online"),
+        ("OSError: [Errno 28] No space left on device", "The disk is full"),
+        ("error: something else", "something else"),
+    ],
+)
+def test_a_failed_installation_is_explained(monkeypatch, tmp_path, said, told):
+    monkeypatch.setattr(tasks, "ROOT", tmp_path)
+    monkeypatch.setattr(tasks, "LOG", tmp_path / "install.log")
+    tasks.LOG.write_text(said)
+    with pytest.raises(tasks.Stop, match=told):
+        tasks.explain_pip()
+
+
+def test_what_is_installed_is_not_installed_again(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(tasks, "VENV", tmp_path)
+    monkeypatch.setattr(tasks, "make_venv", lambda: None)
+    monkeypatch.setattr(tasks, "configure_jupyter", lambda: None)
+    monkeypatch.setattr(tasks, "pip", lambda options, target: asked.append(target))
+    tasks.install(["lab"], "small")
+    tasks.install(["lab"], "small")
+    assert len(asked) == 1
+    monkeypatch.setattr(tasks, "fingerprint", lambda extras: "pyproject.toml has changed")
+    tasks.install(["lab"], "small")
+    assert len(asked) == 2
+
+
+def test_the_kernel_keeps_child_processes_out_of_cells(monkeypatch, tmp_path):
+    monkeypatch.setattr(tasks, "VENV", tmp_path)
+    tasks.configure_jupyter()
+    spec = (tmp_path / "share/jupyter/kernels/python3/kernel.json").read_text()
+    assert "--IPKernelApp.capture_fd_output=False" in spec
+
+
+def test_a_second_jupyterlab_gets_another_port():
+    import socket
+
+    first = tasks.free_port()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first))
+        assert tasks.free_port() > first

@@ -1,0 +1,108 @@
+"""The shell in this process, with a broker in memory: what a child process would hide."""
+
+import asyncio
+import random
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.config import BrokerConfig
+from minikafka.server.addresses import listen_socket
+from minikafka.server.serve import Server
+from minikafka.storage.disk import MemoryDisk
+from minikafka.trace import Trace
+from minikafka.wire.messages import encode_request
+
+
+def with_server(scenario, **options):
+    """Run scenario(server, reader, writer) as one client of a server."""
+
+    async def run():
+        broker = Broker(1, BrokerConfig(), MemoryDisk(), random.Random(1), Trace("broker 1"))
+        server = Server(broker, **({"max_frame_bytes": 1 << 20, "idle_ms": 60_000} | options))
+        listener = listen_socket("127.0.0.1", 0)
+        ready = asyncio.Event()
+        running = asyncio.create_task(server.run(listener, ready.set))
+        await ready.wait()
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        try:
+            return await asyncio.wait_for(scenario(server, reader, writer), 30)
+        finally:
+            writer.close()
+            server.stop()
+            await running
+
+    return asyncio.run(run())
+
+
+def framed(api, version, correlation_id, **body):
+    frame = b"".join(encode_request(api, version, correlation_id, "raw", body))
+    return len(frame).to_bytes(4, "big") + frame
+
+
+async def answer(reader):
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    return await reader.readexactly(size)
+
+
+def test_a_connection_that_says_nothing_for_connections_max_idle_ms_is_closed():
+    async def scenario(server, reader, writer):
+        return await reader.read()
+
+    assert with_server(scenario, idle_ms=100) == b""
+
+
+def test_an_assertion_in_the_broker_stops_the_node_loudly():
+    async def scenario(server, reader, writer):
+        def broken(*_):
+            raise AssertionError("high watermark beyond log end offset")
+
+        server.broker.receive = broken
+        writer.write(framed("ApiVersions", 0, 1))
+        return await reader.read()
+
+    try:
+        with_server(scenario)
+    except AssertionError as error:
+        assert "high watermark" in str(error)
+    else:
+        raise AssertionError("it went on")
+
+
+def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys):
+    async def scenario(server, reader, writer):
+        working = server.broker.receive
+
+        def broken(connection, frame, now):
+            server.broker.receive = working
+            raise KeyError("a bug")
+
+        server.broker.receive = broken
+        writer.write(framed("ApiVersions", 0, 1))
+        assert await reader.read() == b""
+        second_reader, second = await asyncio.open_connection(*writer.get_extra_info("peername"))
+        second.write(framed("ApiVersions", 0, 2))
+        got = await answer(second_reader)
+        second.close()
+        return got
+
+    assert with_server(scenario)[:4] == (2).to_bytes(4, "big")
+    assert "KeyError: 'a bug'" in capsys.readouterr().err
+
+
+def test_while_a_request_is_parked_only_a_little_is_read_ahead():
+    async def scenario(server, reader, writer):
+        created = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
+        writer.write(framed("CreateTopics", 5, 0, topics=[created]))
+        await answer(reader)
+        partition = {"partition": 0, "partition_max_bytes": 1000}
+        fetch = {"max_wait_ms": 300, "min_bytes": 1, "topics": [{"topic": "orders", "partitions": [partition]}]}
+        writer.write(framed("Fetch", 4, 1, replica_id=-1, **fetch))
+        for number in range(2, 20_002):
+            writer.write(framed("ApiVersions", 0, number))
+        [connection] = server.connections
+        seen = []
+        for expected in range(1, 20_002):
+            seen.append(connection.held_bytes)
+            assert (await answer(reader))[:4] == expected.to_bytes(4, "big")
+        return max(seen)
+
+    assert with_server(scenario) <= 64 * 1024
