@@ -141,7 +141,10 @@ def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     for name in configs:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
             raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
-    return _checked(configs, BROKER_CONFIGS, "broker config name")
+    try:
+        return _checked(configs, BROKER_CONFIGS, "broker config name")
+    except KafkaError as error:
+        raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)

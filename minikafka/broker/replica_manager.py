@@ -40,7 +40,8 @@ class ReplicaManager:
         self._image = image
         self._trace = trace
         self._background: list[Generator[int, None, None]] = []
-        self._timers: dict[Callable[[Clock], None], tuple[int, int]] = {}
+        # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
+        self._timers: dict[Callable[[Clock], None], tuple[int | None, int]] = {}
         self._written: dict[str, dict[Key, int]] = {}
         self._now_ms = 0
 
@@ -79,6 +80,13 @@ class ReplicaManager:
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
         ):
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+
+    def changed(self, now: Clock) -> None:
+        """Some log has a new beginning or end: its checkpoints will have to follow."""
+        for work in (self._write_recovery_points, self._write_high_watermarks):
+            due_ms, period_ms = self._timers[work]
+            if due_ms is None:
+                self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
         """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
@@ -145,8 +153,8 @@ class ReplicaManager:
         """Timers that are due, then a slice of deletion."""
         self._now_ms = now.monotonic_ms
         for work, (due_ms, period_ms) in self._timers.items():
-            if due_ms <= now.monotonic_ms:
-                self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+            if due_ms is not None and due_ms <= now.monotonic_ms:
+                self._timers[work] = (None, period_ms)
                 work(now)
         while self._background and budget_bytes > 0:
             spent = next(self._background[0], None)
@@ -159,7 +167,7 @@ class ReplicaManager:
         """Monotonic ms of the next background work."""
         if self._background:
             return self._now_ms + 1
-        return min(due_ms for due_ms, _ in self._timers.values())
+        return min(due_ms for due_ms, _ in self._timers.values() if due_ms is not None)
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""
@@ -172,6 +180,9 @@ class ReplicaManager:
     def _clean_up(self, now: Clock) -> None:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
+        period_ms = self._timers[self._clean_up][1]
+        self._timers[self._clean_up] = (now.monotonic_ms + period_ms, period_ms)
+        self.changed(now)
 
     def _write_recovery_points(self, now: Clock | None = None) -> None:
         self._checkpoint(checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point)

@@ -66,7 +66,7 @@ class Replica:
             raise KafkaError(Error.UNKNOWN_LEADER_EPOCH if newer else Error.FENCED_LEADER_EPOCH)
 
     def append_as_leader(self, batch: bytearray | memoryview, headers: Sequence[BatchHeader], now: Clock) -> Appended:
-        """Append checked batches, stamped with offsets and this leader's epoch. The high watermark is yet to advance."""
+        """Append checked batches, stamped with offsets and this leader's epoch. The high watermark advances later."""
         return self.log.append(batch, self.leader_epoch, now, headers)
 
     def advance_high_watermark(self) -> None:

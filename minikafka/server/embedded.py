@@ -100,6 +100,7 @@ class Served:
         self.stop()
         self._log.close()
 
+
 def nameless_file() -> IO[bytes]:
     """A temporary file. Opened for appending, so that the child writes at its end wherever the parent reads."""
     handle, path = tempfile.mkstemp(prefix="minikafka-", suffix=".log")

@@ -103,9 +103,10 @@ class Log:
             Segment
         ] = []  # by base offset; the last one is written to. Empty until the log is recovered
         with as_storage_errors(directory):
+            self._claim(topic_id)
             new = not disk.exists(directory)
             disk.mkdir(directory)
-            if topic_id is not None and read_partition_metadata(disk, directory) != topic_id:
+            if topic_id is not None and read_partition_metadata(disk, directory) is None:
                 write_partition_metadata(disk, directory, topic_id)
             self.epochs = LeaderEpochs(disk, directory)
             self.producers = ProducerState(disk, directory)
@@ -113,6 +114,12 @@ class Log:
                 self.recovery_point = log_start_offset
                 self.producers.reset(log_start_offset)
                 self.segments.append(self.open_segment(log_start_offset))
+
+    def _claim(self, topic_id: bytes | None) -> None:
+        """A folder with another topic's id is what a deleted topic of the same name left behind: put it out of the way."""
+        other = read_partition_metadata(self.disk, self.directory)
+        if topic_id is not None and other not in (None, topic_id):
+            self.disk.rename(self.directory, retention.deleted_name(self))
 
     def recover(self, budget_bytes: int, clean: bool = False) -> Generator[int, None, None]:
         """Open what is on the disk. clean: the last stop was a clean one, so nothing is checked.

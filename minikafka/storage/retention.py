@@ -102,7 +102,7 @@ def _delete(log: Log, count: int, why: str) -> None:
 
 def delete_log(log: Log) -> Generator[int, None, None]:
     """Remove a log: renamed first, so that a crash in between leaves no half of it under its name."""
-    renamed = _deleted_name(log)
+    renamed = deleted_name(log)
     sizes = {name: 0 for name in log.disk.listdir(log.directory)}
     sizes.update((file_name(segment.base_offset, LOG), segment.size) for segment in log.segments)
     for segment in log.segments:
@@ -115,7 +115,7 @@ def delete_log(log: Log) -> Generator[int, None, None]:
     log.disk.rmtree(renamed)
 
 
-def _deleted_name(log: Log) -> str:
+def deleted_name(log: Log) -> str:
     """As Kafka names it, orders-0.<id in hex>-delete, the topic cut where names have their limit. The id is the
     topic's.
     """

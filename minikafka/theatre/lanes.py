@@ -19,9 +19,9 @@ LANE, GAP = 17, 4  # height of a lane, space between two
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 
 
-def seconds(ms: int) -> str:
-    """12.40 s, or 12.405 s where the last digit says something."""
-    return f"{ms / 1000:.3f} s" if ms % 10 else f"{ms / 1000:.2f} s"
+def seconds(ms: int, exact: bool) -> str:
+    """12.40 s, or 12.405 s where the trace's times have thousandths."""
+    return f"{ms / 1000:.3f} s" if exact else f"{ms / 1000:.2f} s"
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Lanes:
 
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.times = [scene["at"] for scene in scenes]
+        self.words = [scene["time"] for scene in scenes]
         self.marks: dict[str, list[tuple[int, dict[str, Any]]]] = {}
         for step, scene in enumerate(scenes):
             for mark in scene["marks"]:
@@ -127,7 +128,7 @@ class Lanes:
     def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
         after, said = -1000.0, ""
         for at, x in enumerate(xs[: step + 1]):
-            words = seconds(self.times[at])
+            words = self.words[at]
             half = text_width(words, 12, mono=True) / 2
             if x - half >= after and words != said:
                 d.text(f"time/axis/{at}", x, y, words, "quiet", size=12, mono=True, anchor="middle")

@@ -167,9 +167,9 @@ class LogStory(Play):
     def _see_SegmentDeleted(self, event: Event, d: dict[str, Any]) -> Told:
         self._log(d["partition"]).delete_segment(d["base_offset"])
         self.moved_start[d["partition"]] = event.id
-        offsets = f"{d['base_offset']} to {d['next_offset'] - 1}"
+        offsets = _span(range(d["base_offset"], d["next_offset"]))
         return Told(
-            f"The segment with offsets {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
+            f"The segment with {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
             self._once(f"deletion at {event.at}") and "a segment is deleted",
             marks=self._mark("log", "delete"),
         )

@@ -41,7 +41,8 @@ QUIETLY = Told("")
 class Play:
     """The base of all pictures.
 
-    `cast(trace)` may look at the whole trace to choose who is shown and how much room they need.
+    A play may look at the whole trace when it is made, to choose who is shown and how much room they need; options are
+    its own keyword arguments.
     """
 
     name = ""
@@ -108,8 +109,10 @@ def fold(play: Play, trace: Sequence[Event]) -> list[Scene]:
         told_at[event.id] = len(scenes)
         scenes.append(_scene(len(scenes), position, event, told, event.at - origin, play.space()))
         scenes[-1]["because"] = _find(told.because or event.cause, told_at, causes, len(scenes) - 1)
+    exact = any(scene["at"] % 10 for scene in scenes)
     for scene in scenes:
         scene["of"] = len(scenes)
+        scene["time"] = seconds(scene["at"], exact)
         scene["summary"] = play.summary(scene["space"])
     scenes = _thin(scenes)
     play.lanes = Lanes(scenes)
@@ -123,7 +126,6 @@ def _scene(step: int, position: int, event: Event, told: Told, at: int, space: d
         "number": step + 1,
         "position": position,
         "at": at,
-        "time": seconds(at),
         "event": list(event.id),
         "kind": event.kind,
         "node": event.node,

@@ -26,22 +26,16 @@ def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> lis
     if end - first <= room:
         return [(offset, offset + 1) for offset in range(first, end)]
     edges = [base for base, _, _ in partition["segments"]]
-    wanted = [
-        end - 1,
-        start,
-        *places,
-        *(offset - 1 for offset in places),
-        end - 2,
-        *edges,
-        *(offset + 1 for offset in places),
-    ]
-    wanted += range(end - 3, first - 1, -1)
+    near = [offset + 1 for offset in places]
+    wanted = [end - 1, start, *places, *(offset - 1 for offset in places), end - 2, *edges, *near]
     shown: set[int] = set()
     for offset in wanted:
         if first <= offset < end and _width(shown | {offset}, first, end) <= room:
             shown.add(offset)
-        if len(shown) >= room:
+    for offset in range(end - 1, first - 1, -1):  # the rest of the room goes to the latest records
+        if offset not in shown and _width(shown | {offset}, first, end) > room:
             break
+        shown.add(offset)
     return _with_gaps(sorted(shown), first, end)
 
 

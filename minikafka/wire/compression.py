@@ -23,6 +23,10 @@ except ImportError:
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
 
+# A batch of 1 MB can be made to unpack to gigabytes, which would kill the process. lz4 packs at most 255 bytes into one.
+MAX_CONTENT_BYTES = 256 << 20
+_SNAPPY_MOST = 64  # a copy of 64 bytes takes two or more
+
 _XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL[:8]
 _XERIAL_BLOCK = 32 * 1024
@@ -45,25 +49,49 @@ def compress(codec: str, data: Buffer) -> Buffer:
 
 
 def decompress(codec: str, data: Buffer) -> bytes:
-    """The content, copied once even when it is not compressed. Errors: CORRUPT_MESSAGE."""
+    """The content, copied once even when it is not compressed. Errors: CORRUPT_MESSAGE, also above MAX_CONTENT_BYTES."""
     if codec == "none":
         return bytes(data)
     try:
         if codec == "gzip":
-            return gzip.decompress(data)
+            return _from_gzip(data)
         jam = _cramjam(codec)
         if codec == "zstd":
-            return bytes(jam.zstd.decompress(data))
+            return _from_zstd(jam, data)
         if codec == "lz4":
             return bytes(jam.lz4.decompress(data))
         return _from_snappy(jam, bytes(data))
-    except (OSError, EOFError, ValueError, zlib.error, struct.error) as error:
-        raise KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}") from error
+    except (OSError, ValueError, zlib.error, struct.error) as error:
+        raise _corrupt(codec) from error
     except Exception as error:
-        # cramjam's own exception derives from Exception alone.
-        if type(error).__module__.startswith("cramjam") or type(error).__name__ == "DecompressionError":
-            raise KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}") from error
+        if isinstance(error, getattr(cramjam, "DecompressionError", ())):  # which derives from nothing narrower
+            raise _corrupt(codec) from error
         raise
+
+
+def _corrupt(codec: str) -> KafkaError:
+    return KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}")
+
+
+def _from_gzip(data: Buffer) -> bytes:
+    reader = zlib.decompressobj(wbits=31)
+    content = reader.decompress(data, MAX_CONTENT_BYTES)
+    if not reader.eof:
+        raise ValueError("torn, or larger than the limit")
+    return content
+
+
+def _from_zstd(jam: Any, data: Buffer) -> bytes:
+    """The size isn't known beforehand, so the room grows until the content fits."""
+    room = max(8 * len(data), 1 << 16)
+    while True:
+        content = bytearray(room)
+        try:
+            return bytes(memoryview(content)[: jam.zstd.decompress_into(data, content)])
+        except jam.DecompressionError as error:
+            if "whole buffer" not in str(error) or room >= MAX_CONTENT_BYTES:
+                raise
+        room = min(room * 8, MAX_CONTENT_BYTES)
 
 
 def _cramjam(codec: str) -> Any:
@@ -82,15 +110,21 @@ def _to_xerial(jam: Any, data: Buffer) -> bytes:
 
 def _from_snappy(jam: Any, data: bytes) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
-        return bytes(jam.snappy.decompress_raw(data))
+        return _from_raw_snappy(jam, data)
     content, at = bytearray(), len(_XERIAL)
     while at < len(data):
         (size,) = struct.unpack_from(">i", data, at)
         at += 4 + size
         if size <= 0 or at > len(data):
             raise ValueError("a snappy block of a wrong size")
-        content += bytes(jam.snappy.decompress_raw(data[at - size : at]))
+        content += _from_raw_snappy(jam, data[at - size : at])
     return bytes(content)
+
+
+def _from_raw_snappy(jam: Any, block: bytes) -> bytes:
+    if jam.snappy.decompress_raw_len(block) > _SNAPPY_MOST * len(block):
+        raise ValueError("a snappy block that announces more than it can hold")
+    return bytes(jam.snappy.decompress_raw(block))
 
 
 def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:

@@ -87,7 +87,7 @@ def measure_work(results, brokers, rounds, scale):
     for number in range(-1, rounds):  # the first one warms up: the virtual machine compiles as it runs
         kept = results if number >= 0 else Results()
         print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
-        for size, count in ((100, int(400_000 * scale)), (1000, int(150_000 * scale))):
+        for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
             for name in turns(number):
                 bootstrap = brokers[name].bootstrap
                 topic = measures.new_topic(bootstrap)

@@ -44,7 +44,7 @@ def read(bootstrap, topic, count, partition=0, offset=OFFSET_BEGINNING, **option
 
 @pytest.fixture
 def admin(bootstrap):
-    return AdminClient({"bootstrap.servers": bootstrap})
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
 
 def finish(futures):

@@ -32,6 +32,12 @@ class Side:
         self.client = Connection(bootstrap)
         self.answers = {}
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.client.close()
+
     def ask(self, what, api, *versions, **body):
         """Ask in these versions (else in the lowest and the highest that minikafka serves), keep the answers, return
         the last one. A connection that is closed is an answer, too.
@@ -50,7 +56,12 @@ class Side:
         return answer
 
     def create_topic(self, suffix="", partitions=1, **configs):
-        return self.client.create_topic(self.name + suffix, partitions, **configs)
+        """Returns when all its partitions have a leader."""
+        name = self.client.create_topic(self.name + suffix, partitions, **configs)
+        for partition in range(1, partitions):
+            while self.client.offset(name, -1, partition=partition).error_code != 0:
+                pass
+        return name
 
     def settle(self):
         """Returns when the broker has learned of all that its controller has decided so far: it does so in order."""
@@ -168,12 +179,12 @@ def differences(ours, theirs):
     return found
 
 
-def unexpected(found, deliberate):
-    """The differences that no pattern of deliberate covers, and the patterns that cover none."""
+def unexpected(found, deliberate, anywhere):
+    """The differences that no pattern covers, and the patterns of deliberate that cover none."""
     used = set()
     left = {}
     for path, values in found.items():
-        patterns = [pattern for pattern in deliberate if fnmatch.fnmatchcase(path, pattern)]
+        patterns = [pattern for pattern in (*deliberate, *anywhere) if fnmatch.fnmatchcase(path, pattern)]
         used.update(patterns)
         if not patterns:
             left[path] = values

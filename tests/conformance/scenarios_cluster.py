@@ -19,7 +19,8 @@ def create_topics(side):
     create(side, "plain")
     defaults = {"num_partitions": -1, "replication_factor": -1}
     create(side, "defaults", 4, name=side.name + ".4", **defaults)
-    create(side, "defaults", 7, name=side.name + ".7", configs=pairs(retention_ms="1000", cleanup_policy="delete"), **defaults)
+    configs = pairs(retention_ms="1000", cleanup_policy="delete")
+    create(side, "defaults", 7, name=side.name + ".7", configs=configs, **defaults)
     for version in (3, 7):
         create(side, "validate only", version, name=side.name + ".validated", num_partitions=3, validate_only=True)
         create(side, "it exists, validate only", version, validate_only=True)
@@ -157,22 +158,27 @@ def broker_configs(side):
     describe(side, "an unknown broker", "77", **broker)
     describe(side, "no number", "one", **broker)
     describe(side, "all brokers", "", **broker)
-    alter(side, "for this broker", "1", (SET, "log.retention.ms", "111000"), (SET, "message.max.bytes", "2000000"), **broker)
-    alter(side, "for all", "", (SET, "log.retention.ms", "222000"), (SET, "log.segment.bytes", "2097152"), **broker)
+    mine = {"log.retention.ms": "111000", "message.max.bytes": "2000000"}
+    alter(side, "for this broker", "1", *((SET, *pair) for pair in mine.items()), **broker)
+    everyones = {"log.retention.ms": "222000", "log.segment.bytes": "2097152"}
+    alter(side, "for all", "", *((SET, *pair) for pair in everyones.items()), **broker)
     side.settle()
     for what, name in (("this broker", "1"), ("all brokers", "")):
         describe(side, f"{what}, changed", name, *logs, **broker)
     describe(side, "the topic's, changed", topic, *keys)
     create(side, "a new topic's", 7, name=side.name + ".new")
-    for name, value in (("log.retention.ms", "soon"), ("no.such.config", "5"), ("num.partitions", "5"), ("log.dirs", "/tmp"), ("log.retention.ms", None)):  # fmt: skip
+    for name, value in (
+        ("log.retention.ms", "soon"), ("log.retention.ms", None), ("no.such.config", "5"), ("num.partitions", "5"),
+        ("log.dirs", "/tmp"),
+    ):  # fmt: skip
         alter(side, f"to {name}={value}", "1", (SET, name, value), **broker)
         alter(side, f"for all to {name}={value}", "", (SET, name, value), **broker)
     alter(side, "an unknown broker's", "77", (SET, "log.retention.ms", "5"), **broker)
     alter(side, "no number's", "one", (SET, "log.retention.ms", "5"), **broker)
-    alter(side, "this broker's back", "1", (DELETE, "log.retention.ms", None), (DELETE, "message.max.bytes", None), **broker)
+    alter(side, "this broker's back", "1", *((DELETE, key, None) for key in mine), **broker)
     side.settle()
     describe(side, "the topic's, changed for all", topic, *keys)
-    alter(side, "all back", "", (DELETE, "log.retention.ms", None), (DELETE, "log.segment.bytes", None), **broker)
+    alter(side, "all back", "", *((DELETE, key, None) for key in everyones), **broker)
     side.settle()
     describe(side, "this broker, back", "1", *logs, **broker)
 
@@ -201,7 +207,9 @@ def delete_topics(side):
     asked = {"timeout_ms": 5000}
     ids = {suffix: side.topic_id(f"{side.name}.{suffix}") for suffix in "abcd"}
     name = side.name + ".a"
-    for what, named in (("unknown", [side.name]), ("illegal", ["a b"]), ("nothing", []), ("one", [name]), ("it again", [name])):
+    for what, named in {
+        "unknown": [side.name], "illegal": ["a b"], "nothing": [], "one": [name], "it again": [name],
+    }.items():  # fmt: skip
         side.ask(what, "DeleteTopics", 1, 5, topic_names=named, **asked)
     b, c, d = ({"name": f"{side.name}.{suffix}", "topic_id": NO_ID} for suffix in "bcd")
     by_id = {"name": None, "topic_id": ids["c"]}
@@ -273,9 +281,10 @@ def metadata(side):
         side.ask(f"the name {illegal[:9]!r}", "Metadata", 0, 12, topics=[{"name": illegal}])
         side.ask(f"the name {illegal[:9]!r}, not created", "Metadata", 4, 12, topics=[{"name": illegal}], **quiet)
     side.ask("a name that collides", "Metadata", 12, topics=[{"name": topic + "_other"}])
-    operations = {"include_topic_authorized_operations": True}
-    side.ask("operations", "Metadata", 8, 10, topics=[{"name": topic}], include_cluster_authorized_operations=True, **operations)
-    side.ask("operations", "Metadata", 11, 13, topics=[{"name": topic}, {"name": topic + ".none"}], **operations, **quiet)
+    operations = quiet | {"include_topic_authorized_operations": True}
+    side.ask("operations", "Metadata", 11, 13, topics=[{"name": topic}, {"name": topic + ".none"}], **operations)
+    operations["include_cluster_authorized_operations"] = True
+    side.ask("all operations", "Metadata", 8, 10, topics=[{"name": topic}], **operations)
     for what, one in {
         "an id": {"topic_id": topic_id, "name": None}, "an unknown id": {"topic_id": UNKNOWN_ID, "name": None},
         "name and id": {"topic_id": topic_id, "name": topic},
@@ -287,9 +296,9 @@ def metadata(side):
 def metadata_creates_topics(side):
     """How often a client must ask until the topic is there is the broker's own affair; the end is not."""
     name = side.name + ".made"
-    for _ in range(100):
-        if side.client.ask("Metadata", 4, topics=[{"name": name}], allow_auto_topic_creation=True).topics[0].error_code == 0:
-            break
+    asked = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
+    while side.client.ask("Metadata", 4, **asked).topics[0].error_code != 0:
+        pass
     side.ask("the end", "Metadata", topics=[{"name": name}])
     describe(side, "its configs", name)
 
@@ -311,7 +320,9 @@ def describe_topic_partitions(side):
     for limit in (0, -1, 1, 3, 4, 6, 9, 5000):
         ask(f"at most {limit}", a, b, c, limit=limit)
         ask(f"at most {limit} from a cursor", a, b, c, limit=limit, cursor=(b, 1))
-    for cursor in ((a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (c, 2), (b + "x", 0), (b + "x", 7), (c + "x", 0), ("0", 0), (b, -1)):
+    for cursor in (
+        (a, 0), (a, 2), (a, 3), (a, 9), (b, 0), (c, 2), (b + "x", 0), (b + "x", 7), (c + "x", 0), ("0", 0), (b, -1)
+    ):  # fmt: skip
         ask(f"from {cursor[0].removeprefix(side.name)} {cursor[1]}", a, b, c, cursor=cursor)
     ask("from one that is not asked", a, c, cursor=(b, 1))
     ask("unknown ones around a cursor", a + "a", b, b + "a", c + "a", cursor=(b, 1))
@@ -330,7 +341,9 @@ def api_versions(side):
     for version in range(5):
         software = {"client_software_name": "raw", "client_software_version": "1.0"} if version >= 3 else {}
         side.ask("versions", "ApiVersions", version, **software)
-    for name, number in (("", "1"), ("raw", ""), ("no spaces", "1"), ("-raw", "1"), ("raw", "1_0"), ("raw.", "1"), ("ü", "1")):
+    for name, number in (
+        ("", "1"), ("raw", ""), ("no spaces", "1"), ("-raw", "1"), ("raw", "1_0"), ("raw.", "1"), ("ü", "1")
+    ):  # fmt: skip
         asked = {"client_software_name": name, "client_software_version": number}
         side.ask(f"software {name!r} {number!r}", "ApiVersions", 3, 4, **asked)
 

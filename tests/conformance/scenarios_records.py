@@ -36,6 +36,7 @@ def produce_checks_the_shape_of_a_batch(side):
         "the transactional bit": changed(good, attributes=0x10),
         "the LogAppendTime bit": changed(good, attributes=0x08),
         "the delete horizon bit": changed(good, attributes=0x40),
+        "a larger max timestamp than there is": changed(good, max_timestamp=1_800_000_000_000),
         "codec 5": changed(good, attributes=5),
         "codec 7": changed(good, attributes=7),
         "gzip that is none": changed(good, attributes=1),
@@ -53,9 +54,7 @@ def produce_takes_what_it_may_take(side):
     records = [(1_700_000_000_000, b"k", None, [("h", None), ("", b"")]), (5, None, b"", [])]
     side.produce("null values, headers, times that go back", bytearray(encode_batch(records)))
     side.produce("any leader epoch", changed(batch(b"a"), base_sequence=-1))
-    side.produce("a max timestamp that lies", changed(batch(b"a"), max_timestamp=1_800_000_000_000))
     side.produce("no timestamp", batch(b"a", timestamp=-1))
-    side.produce("a negative timestamp", batch(b"a", timestamp=-5))
     side.produce("a sequence without a producer id", changed(batch(b"a"), base_sequence=4, producer_epoch=1))
     side.fetch("what was stored", versions=(11,))
 
@@ -90,9 +89,11 @@ def produce_checks_the_request(side):
     one = {"index": 0, "records": batch(b"a")}
     request = {"acks": -1, "timeout_ms": 5000}
     side.ask("no topics", "Produce", **request, topic_data=[])
-    side.ask("two partitions", "Produce", **request, topic_data=[{"name": topic, "partition_data": [one, one | {"index": 3}]}])
-    side.ask("a transactional id", "Produce", **request, transactional_id="t", topic_data=[{"name": topic, "partition_data": [one]}])
-    side.ask("a timeout of 0", "Produce", acks=-1, timeout_ms=0, topic_data=[{"name": topic, "partition_data": [one]}])
+    data = [{"name": topic, "partition_data": [one]}]
+    side.ask("a transactional id", "Produce", **request, transactional_id="t", topic_data=data)
+    side.ask("a timeout of 0", "Produce", acks=-1, timeout_ms=0, topic_data=data)
+    data = [{"name": topic, "partition_data": [one, one | {"index": 3}]}]
+    side.ask("two partitions", "Produce", **request, topic_data=data)
 
 
 def produce_is_idempotent(side):
@@ -216,54 +217,55 @@ def fetch_knows_topics_partitions_and_epochs(side):
 
 
 def fetch_keeps_sessions(side):
-    topic = filled(side)
-    ids = side.topic_id(topic)
     for version in (7, 11, 13):
+        a_fetch_session(side, version)
 
-        def ask(what, session_id, epoch, *offsets, forget=(), version=version, **body):
-            named = {"topic_id": ids} if version >= 13 else {"topic": topic}
-            places = [
-                {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
-                for number, offset in enumerate(offsets)
-                if offset is not None
-            ]
-            asked = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20} | body
-            topics = [named | {"partitions": places}] if places else []
-            forgotten = [named | {"partitions": list(forget)}] if forget else []
-            session = {"session_id": session_id, "session_epoch": epoch}
-            return side.ask(what, "Fetch", version, topics=topics, forgotten_topics_data=forgotten, **session, **asked)
 
-        ask("an unknown session", 12345, 1, 0)
-        ask("an unknown session ends", 12345, -1, 0)
-        ask("an unknown session begins", 12345, 0, 10)
-        ask("no session", 0, -1, 0)
-        ask("epoch 1 of session 0", 0, 1, 0)
-        ask("a session of nothing", 0, 0)
-        mine = ask("begins", 0, 0, 10, 10).session_id
-        ask("nothing new", mine, 1)
-        ask("the epoch again", mine, 1)
-        ask("an epoch too far", mine, 4)
-        ask("goes back in one partition", mine, 2, None, 9)
-        ask("still there", mine, 3)
-        ask("forgets it", mine, 4, forget=[1])
-        ask("forgets what is unknown", mine, 5, forget=[17])
-        ask("an unknown partition", mine, 6, None, None, 0)
-        ask("the error comes again", mine, 7)
-        ask("forgets the error", mine, 8, forget=[2])
-        ask("out of range", mine, 9, 99)
-        ask("out of range again", mine, 10)
-        ask("waits", mine, 11, 10, max_wait_ms=20, min_bytes=1)
-        side.client.produce(topic, batch(b"news"))
-        ask("news", mine, 12)
-        side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=[
-            {"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}])
-        ask("behind the news", mine, 13, 11)
-        ask("ends", mine, -1)
-        ask("has ended", mine, 14)
-        topic = side.create_topic(f".{version}", partitions=2)
-        ids = side.topic_id(topic)
-        for partition in (0, 1):
-            side.client.produce(topic, batch(*[b"x"] * 10), partition=partition)
+def a_fetch_session(side, version):
+    topic = side.create_topic(f".{version}", partitions=2)
+    named = {"topic_id": side.topic_id(topic)} if version >= 13 else {"topic": topic}
+    for partition in (0, 1):
+        side.client.produce(topic, batch(*[b"x"] * 10), partition=partition)
+
+    def ask(what, session_id, epoch, *offsets, forget=(), **body):
+        places = [
+            {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+            for number, offset in enumerate(offsets)
+            if offset is not None
+        ]
+        asked = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20} | body
+        topics = [named | {"partitions": places}] if places else []
+        forgotten = [named | {"partitions": list(forget)}] if forget else []
+        session = {"session_id": session_id, "session_epoch": epoch}
+        return side.ask(what, "Fetch", version, topics=topics, forgotten_topics_data=forgotten, **session, **asked)
+
+    ask("an unknown session", 12345, 1, 0)
+    ask("an unknown session ends", 12345, -1, 0)
+    ask("an unknown session begins", 12345, 0, 10)
+    ask("no session", 0, -1, 0)
+    ask("epoch 1 of session 0", 0, 1, 0)
+    ask("a session of nothing", 0, 0)
+    mine = ask("begins", 0, 0, 10, 10).session_id
+    ask("nothing new", mine, 1)
+    ask("the epoch again", mine, 1)
+    ask("an epoch too far", mine, 4)
+    ask("goes back in one partition", mine, 2, None, 9)
+    ask("still there", mine, 3)
+    ask("forgets it", mine, 4, forget=[1])
+    ask("forgets what is unknown", mine, 5, forget=[17])
+    ask("an unknown partition", mine, 6, None, None, 0)
+    ask("the error comes again", mine, 7)
+    ask("forgets the error", mine, 8, forget=[2])
+    ask("out of range", mine, 9, 99)
+    ask("out of range again", mine, 10)
+    ask("waits", mine, 11, 10, max_wait_ms=20, min_bytes=1)
+    side.client.produce(topic, batch(b"news"))
+    ask("news", mine, 12)
+    deleted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}]
+    assert side.client.ask("DeleteRecords", 1, timeout_ms=1000, topics=deleted).topics[0].partitions[0].error_code == 0
+    ask("behind the news", mine, 13, 11)
+    ask("ends", mine, -1)
+    ask("has ended", mine, 14)
 
 
 def list_offsets(side):

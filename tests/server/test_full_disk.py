@@ -1,5 +1,6 @@
-"""A disk that is full. Apache Kafka 4.3.1 answers KAFKA_STORAGE_ERROR, halts with exit code 1 as its only log directory has
-failed, and has every acknowledged record after a restart with space; so do we."""
+"""A disk that is full. Apache Kafka 4.3.1 answers KAFKA_STORAGE_ERROR, halts with exit code 1 as its only log
+directory has failed, and has every acknowledged record after a restart with space; so do we.
+"""
 
 import resource
 

@@ -15,7 +15,7 @@ class Now(NamedTuple):
     monotonic_ms: int = 0
 
 
-def open_log(disk=None, events=None, *, recovery_point=0, log_start_offset=0, **config):
+def open_log(disk=None, events=None, *, recovery_point=0, log_start_offset=0, topic_id=TOPIC_ID, **config):
     """orders-0 on the disk; not yet recovered if it was there before."""
     listeners = [] if events is None else [events.append]
     return Log(
@@ -25,7 +25,7 @@ def open_log(disk=None, events=None, *, recovery_point=0, log_start_offset=0, **
         Trace("broker 1", listeners),
         "orders",
         0,
-        topic_id=TOPIC_ID,
+        topic_id=topic_id,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
     )

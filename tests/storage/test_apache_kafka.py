@@ -17,7 +17,9 @@ COMPLAINT = re.compile(r"(?i)exception|error|corrupt|mismatch|invalid|found|not 
 def dump(*args):
     done = java_tool("org.apache.kafka.tools.DumpLogSegments", *args)
     assert done.returncode == 0, done.stderr
-    assert not COMPLAINT.search(done.stderr), done.stderr
+    # It says so of every segment that doesn't begin at offset 0, Apache Kafka's own too.
+    complaints = re.sub(r"Non-consecutive offsets in .*\n  -1 is followed by \d+\n", "", done.stderr)
+    assert not complaints, complaints
     return done.stdout
 
 
@@ -90,14 +92,14 @@ def test_a_log_that_apache_kafka_wrote_is_read_and_goes_on(tmp_path):
             producer.flush()
             producer.close()
     disk = FolderDisk(tmp_path / "data")
-    log = recovered(disk, clean=True, recovery_point=1000, index_interval_bytes=1000)
+    log = recovered(disk, clean=True, recovery_point=1000, topic_id=None, index_interval_bytes=1000)
     assert log.log_end_offset == 1000
     assert len(log.producers.producers) == 2
     indexes = {name: disk.read(f"orders-0/{name}") for name in disk.listdir("orders-0") if "index" in name}
     log.close()
     for name in indexes:
         disk.remove(f"orders-0/{name}")
-    log = recovered(disk, index_interval_bytes=1000)
+    log = recovered(disk, topic_id=None, index_interval_bytes=1000)
     assert log.log_end_offset == 1000
     log.close()
     assert {name: disk.read(f"orders-0/{name}") for name in indexes} == indexes
@@ -110,8 +112,7 @@ def test_a_log_that_apache_kafka_wrote_is_read_and_goes_on(tmp_path):
         consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=None, auto_offset_reset="earliest")
         consumer.assign([TopicPartition("orders", 0)])
         values = []
-        while len(values) < 1001:
-            for records in consumer.poll(timeout_ms=10_000).values():
-                values += [record.value for record in records]
+        while len(values) < 1001 and (polled := consumer.poll(timeout_ms=10_000)):
+            values += [record.value for records in polled.values() for record in records]
         consumer.close()
     assert values == [b"value %d" % number for number in range(500)] * 2 + [b"ours"]

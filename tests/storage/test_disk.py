@@ -82,7 +82,9 @@ def test_checkpoints_have_kafkas_text(disk):
     assert read_offsets(disk, "absent") == {}
 
 
-@pytest.mark.parametrize("content", [b"", b"0\n", b"0\n2\na 0 7\n", b"1\n0\n", b"0\n1\na 0\n", b"\0\0\0\0", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", [b"", b"0\n", b"0\n2\na 0 7\n", b"1\n0\n", b"0\n1\na 0\n", b"\0\0\0\0", b"\xff\xfe"]
+)
 def test_a_checkpoint_that_is_not_whole_counts_as_absent(disk, content):
     disk.write_atomic("checkpoint", content)
     assert read_offsets(disk, "checkpoint") == {}

@@ -1,4 +1,6 @@
-"""A log behaves like a list of records, whatever is done to it, and whatever happens to its process, its machine and its disk."""
+"""A log behaves like a list of records, whatever is done to it, and whatever happens to its process, its machine and
+its disk.
+"""
 
 from random import Random
 
@@ -229,5 +231,10 @@ class LogModel(RuleBasedStateMachine):
 
 TestLogModel = LogModel.TestCase
 TestLogModel.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, report_multiple_bugs=False
+    max_examples=150,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    report_multiple_bugs=False,
 )

@@ -18,7 +18,7 @@ from tests.theatre import traces
 EVERY = [("log", traces.retention), ("log", traces.alice), ("log", traces.long_log), ("partitioner", traces.growing)]
 
 
-@pytest.fixture(params=EVERY, ids=lambda each: each[1].__name__)
+@pytest.fixture(scope="module", params=EVERY, ids=lambda each: each[1].__name__)
 def pic(request):
     name, trace = request.param
     return picture(name, trace(), seed=7)
@@ -171,9 +171,9 @@ def test_keys_become_letters_that_differ():
 
 
 PAIRS = [
-    ("ink", "paper"), ("ink", "wash"), ("ink", "cell"), ("ink", "chip"), ("ink", "good"), ("ink", "said"), ("quiet", "paper"),
-    ("quiet", "wash"), ("gone", "paper"), ("trouble", "paper"), ("trouble", "wash"), ("on1", "actor1"), ("on2", "actor2"),
-    ("on3", "actor3"),
+    *(("ink", ground) for ground in ("paper", "wash", "cell", "chip", "good", "said")),
+    *((text, ground) for text in ("quiet", "trouble") for ground in ("paper", "wash")),
+    ("gone", "paper"), ("on1", "actor1"), ("on2", "actor2"), ("on3", "actor3"),
 ]  # fmt: skip
 
 

@@ -199,3 +199,25 @@ def test_lz4_frames_of_other_writers_are_read():
 
     content = b"some content " * 20_000
     assert compression.decompress("lz4", bytes(cramjam.lz4.compress(content))) == content
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_batch_that_would_unpack_to_gigabytes_is_refused(codec, monkeypatch):
+    monkeypatch.setattr(compression, "MAX_CONTENT_BYTES", 1 << 20)
+    assert len(compression.decompress(codec, compression.compress(codec, bytes(1 << 19)))) == 1 << 19
+    bomb = compression.compress(codec, bytes(2 << 20))
+    with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+        compression.decompress(codec, bomb)
+
+
+def test_a_snappy_block_that_announces_gigabytes_is_refused():
+    with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+        compression.decompress("snappy", b"\xff\xff\xff\xff\x0f" + b"garbage")
+
+
+@given(st.sampled_from(CODECS[1:]), st.binary(max_size=300))
+def test_garbage_is_a_decompression_error_of_every_codec(codec, garbage):
+    try:
+        compression.decompress(codec, garbage)
+    except KafkaError as error:
+        assert error.error is Error.CORRUPT_MESSAGE

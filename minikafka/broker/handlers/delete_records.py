@@ -22,6 +22,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     for topic in request.body.topics:
         partitions = [delete(broker, topic.name, partition) for partition in topic.partitions]
         topics.append({"name": topic.name, "partitions": partitions})
+    broker.replicas.changed(now)
     return {"topics": topics}
 
 

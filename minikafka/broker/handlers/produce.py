@@ -85,6 +85,7 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     if broker.trace:
         tell(broker, topic, partition, appended)
     replica.advance_high_watermark()
+    broker.replicas.changed(now)
     broker.moved(("partition", topic, partition.index), appended.size_bytes)
     stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
     return replica, appended, now.wall_ms if stamped else -1

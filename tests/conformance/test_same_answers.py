@@ -1,0 +1,121 @@
+"""The same requests, frame by frame, to Apache Kafka and to minikafka: the answers are the same, field by field.
+
+Where they differ on purpose, DELIBERATE says so: scenario -> pattern of `question: API version.field` -> why. A pattern
+that no longer matches fails the test, so the table can't go stale.
+"""
+
+import pytest
+
+from minikafka.broker.handlers import HANDLERS
+from minikafka.wire.messages import BY_KEY
+from tests.clients.brokers import fresh_name, minikafka
+from tests.conformance import scenarios_cluster, scenarios_records
+from tests.conformance.conftest import without_java
+from tests.conformance.same_answers import Side, differences, unexpected
+from tests.kafka import ApacheKafka
+
+pytestmark = [pytest.mark.java, without_java]
+
+SCENARIOS = {scenario.__name__: scenario for scenario in scenarios_records.SCENARIOS + scenarios_cluster.SCENARIOS}
+
+REFUSED_WITH_START = "with some refusals Apache Kafka tells the log start offset; no client looks at it there"
+NOT_DECODED = "the broker reads headers, not records: what a header hides is found by who reads it"
+FEWER_POLICIES = "there is no compaction and no recompression yet, and the message says what is honoured"
+OWN_WORDS = "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
+ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
+
+# In any scenario, because they are about one config.
+CONFIGS = {
+    "*.configs.min.insync.replicas.config_source": "a new Apache Kafka cluster sets it for all brokers (KIP-966)",
+    "*.configs.min.insync.replicas.synonyms": "a new Apache Kafka cluster sets it for all brokers (KIP-966)",
+    "*.configs*retention.ms.synonyms*": "log.retention.hours, the default behind log.retention.ms, does not exist",
+    "*.configs*log.retention.ms.value": "log.retention.hours, the default behind log.retention.ms, does not exist",
+    "*.configs.segment.ms.synonyms": "log.roll.hours, the default behind log.roll.ms, does not exist",
+    "*.configs.log.roll.ms.*": "log.roll.hours, the default behind log.roll.ms, does not exist",
+    "*.configs.producer.id.expiration.ms.read_only": "it is read once, at start",
+}
+
+DELIBERATE = {
+    "produce_checks_the_shape_of_a_batch": {
+        "*.log_start_offset": REFUSED_WITH_START,
+        "bytes behind it: *": "Apache Kafka ignores up to 11 bytes behind a batch",
+        "a length of ten: *.error_message": "other words",
+        "a negative length: *.error_message": "other words",
+        "magic 3: *.error_message": "other words",
+        "fewer records than counted: *": NOT_DECODED,
+        "more records than counted: *": NOT_DECODED,
+        "gzip that is none: *": NOT_DECODED,
+        "zstd that is none: *": NOT_DECODED,
+        "codec [57]: *.error_code": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+        "the transactional bit: *.error_code": "there are no transactions yet",
+        "the LogAppendTime bit: *": "Apache Kafka clears the bit; no client sets it",
+    },
+    "produce_checks_sizes_and_times": {
+        "*.log_start_offset": REFUSED_WITH_START,
+        "stamped already: *": "Apache Kafka blames each record for what the batch says",
+    },
+    "produce_is_idempotent": {"*.log_start_offset": REFUSED_WITH_START},
+    "fetch_shares_the_bytes_between_partitions": {
+        "at most *, second first: *.records": "the beginning of a batch fills a partition's answer up in Apache Kafka",
+    },
+    "list_offsets": {
+        "at -3 of a record without time: *": "a record without a timestamp does not have the largest one",
+    },
+    "delete_records": {
+        "everything: at -3: *.leader_epoch": "the epoch of a record that was deleted is forgotten",
+    },
+    "create_topics_with_bad_numbers": {
+        "*2 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
+        "100 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
+    },
+    "topic_configs_are_checked": {
+        "*cleanup.policy=*": FEWER_POLICIES,
+        "*compression.type=*": FEWER_POLICIES,
+    },
+    "incremental_alter_configs": {
+        "an unknown operation: *": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+    },
+    "broker_configs": {
+        "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
+        "*log.dirs=/tmp: *.error_message": "an unknown name here; in Apache Kafka one that can't change",
+    },
+    "describe_configs": {"type *.error_message": OWN_WORDS},
+    "metadata": {
+        "a name that collides: *.error_code": "creation and its failure are seen at once, not at a later request",
+        "operations: *.topic_authorized_operations": ABSENT,
+    },
+    "describe_topic_partitions": {"*.topic_authorized_operations": ABSENT},
+    "find_coordinator": {"*type *.error_message": OWN_WORDS},
+}
+
+
+@pytest.fixture(scope="module")
+def both():
+    with minikafka() as ours, ApacheKafka() as apache:
+        yield ours, apache.bootstrap
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_minikafka_answers_as_apache_kafka_does(both, scenario):
+    name = fresh_name(scenario)
+    with Side(both[0], name) as ours, Side(both[1], name) as theirs:
+        for side in (ours, theirs):
+            SCENARIOS[scenario](side)
+    found = differences(ours.answers, theirs.answers)
+    left, stale = unexpected(found, DELIBERATE.get(scenario, {}), CONFIGS)
+    assert not left
+    assert not stale, "these no longer differ: take them out of DELIBERATE"
+
+
+def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both):
+    asked = set()
+    for name, scenario in SCENARIOS.items():
+        with Side(both[0], fresh_name(name)) as side:
+            scenario(side)
+        asked |= {tuple(question.rpartition(": ")[2].split(" v")) for question in side.answers}
+    wanted = set()
+    for key, handler in HANDLERS.items():
+        lowest, highest = handler.VERSIONS
+        api = BY_KEY[key]
+        wanted |= {(api.name, str(max(lowest, api.min_version))), (api.name, str(highest))}
+    assert wanted <= asked
