@@ -29,7 +29,7 @@ SENTENCES = {
     "LogRecovered": "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes} bytes dropped: {why}",
     "ProducerIdAssigned": "producer id {producer_id} given out with epoch {producer_epoch}",
     "BatchRefused": "batch for {topic}-{partition} refused with {error}: {why}",
-    "RecordsFetched": "{size_bytes} bytes of {topic}-{partition} read from offset {offset}",
+    "RecordsFetched": "{topic}-{partition} read from offset {offset} up to {next_offset}",
     "FetchRefused": "fetch of {topic}-{partition} at offset {offset} refused with {error}",
     "NodeStopped": "stopped: {why}",
     # clients

@@ -260,7 +260,9 @@ class Broker:
         try:
             answer = handle(self, call, now)
         except KafkaError as error:
-            answer = {"error_code": error.error, "error_message": error.message}
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                self._fail(error)
+            answer = refusal(call.api, error)
         if isinstance(answer, Wait):
             wait, answer = answer, answer.attempt(now, False)
             if answer is None:
@@ -363,6 +365,14 @@ class Broker:
             self.stopped = f"node {self.node_id} stops: {error.message}"
             if self.trace:
                 self.trace.emit("NodeStopped", why=error.message)
+
+
+def refusal(api: str, error: KafkaError) -> dict[str, Any]:
+    """The answer to a request that failed as a whole. Where an API has no field for that, the connection is closed."""
+    fields = messages.API[api].response.struct.by_attribute
+    if "error_code" not in fields:
+        return {"close": f"sent {api}, which failed: {error.message}"}
+    return {"error_code": error.error} | ({"error_message": error.message} if "error_message" in fields else {})
 
 
 def uuid_text(value: bytes) -> str:

@@ -99,10 +99,11 @@ def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> Non
 
 
 def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
-    """The topic's id, 16 bytes; None if it isn't there."""
+    """The topic's id, 16 bytes; None if the file isn't there, or not whole."""
     try:
         pairs = (line.partition(":") for line in disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines())
         fields = {name.strip(): value.strip() for name, _, value in pairs}
-        return base64.urlsafe_b64decode(fields["topic_id"] + "==")
+        topic_id = base64.urlsafe_b64decode(fields["topic_id"] + "==")
     except (FileNotFoundError, ValueError, KeyError):
         return None
+    return topic_id if len(topic_id) == 16 else None

@@ -1,5 +1,4 @@
-"""The file interface: all that a node may ask of a disk; a real folder that offers it, and a disk in memory that
-fails on request.
+"""The file interface: all that a node may ask of a disk; a real folder, and a disk in memory that fails on request.
 
 Paths are relative, with forward slashes. Files only grow at the end, are cut, or are replaced whole: a log needs no
 more. Nothing is mapped into memory: a mapped file that cannot be read kills the process instead of raising an error,
@@ -19,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, Protocol
 
-from minikafka.storage.system import Buffer, lock, pread, pwrite
+from minikafka.storage.system import Buffer, lock, pread, pwrite, sync_folder
 
 MAX_OPEN_FILES = 200  # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
 _SECTOR = 512  # bytes that a disk writes at once
@@ -29,9 +28,7 @@ class File(Protocol):
     """A file that grows at its end. Errors: OSError."""
 
     @property
-    def size(self) -> int:
-        """In bytes."""
-
+    def size(self) -> int: ...
     def pread(self, size: int, at: int) -> bytes:
         """Bytes at a position; fewer where the file ends first."""
 
@@ -87,13 +84,12 @@ class FolderDisk:
     def open(self, path: str, create: bool = True) -> FolderFile:
         absolute = self._absolute(path)
         try:
-            size = os.stat(absolute).st_size
+            return FolderFile(self, absolute, os.stat(absolute).st_size, new=False)
         except FileNotFoundError:
             if not create:
                 raise
-            os.close(os.open(absolute, os.O_CREAT | os.O_RDWR, 0o644))
-            size = 0
-        return FolderFile(self, absolute, size)
+        os.close(os.open(absolute, os.O_CREAT | os.O_RDWR, 0o644))
+        return FolderFile(self, absolute, 0, new=True)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self._absolute(path))
@@ -107,7 +103,7 @@ class FolderDisk:
     def rename(self, old: str, new: str) -> None:
         self._let_go(self._absolute(old))
         os.replace(self._absolute(old), self._absolute(new))
-        self._sync_folder(os.path.dirname(self._absolute(new)))
+        sync_folder(os.path.dirname(self._absolute(new)))
 
     def remove(self, path: str) -> None:
         self._let_go(self._absolute(path))
@@ -130,7 +126,7 @@ class FolderDisk:
                 os.fsync(file.fileno())
         os.replace(absolute + ".tmp", absolute)
         if sync:
-            self._sync_folder(os.path.dirname(absolute))
+            sync_folder(os.path.dirname(absolute))
 
     def lock(self, path: str) -> bool:
         file = open(self._absolute(path), "ab")  # noqa: SIM115  (held until the process ends)
@@ -171,24 +167,14 @@ class FolderDisk:
     def _absolute(self, path: str) -> str:
         return os.path.join(self._root, *path.split("/"))
 
-    @staticmethod
-    def _sync_folder(absolute: str) -> None:
-        """A rename survives a power loss when the folder was synced; Windows can't and needn't."""
-        if os.name == "nt":
-            return
-        descriptor = os.open(absolute, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
 
 class FolderFile:
     """A file of a FolderDisk. It keeps the size and borrows its handle."""
 
-    def __init__(self, disk: FolderDisk, absolute: str, size: int) -> None:
+    def __init__(self, disk: FolderDisk, absolute: str, size: int, new: bool) -> None:
         self._disk = disk
         self._absolute = absolute
+        self._new = new
         self.size = size
 
     def pread(self, size: int, at: int) -> bytes:
@@ -216,6 +202,9 @@ class FolderFile:
 
     def flush(self) -> None:
         os.fsync(self._disk.handle(self._absolute))
+        if self._new:
+            sync_folder(os.path.dirname(self._absolute))
+            self._new = False
 
     def close(self) -> None:
         self._disk.close_handle(self._absolute)

@@ -27,11 +27,12 @@ full, the log end offset stays and the torn bytes are cut off.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from minikafka.storage import recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
+from minikafka.storage.config import LogConfig as LogConfig
+from minikafka.storage.config import Now
 from minikafka.storage.disk import Disk
 from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.errors import as_storage_errors
@@ -43,30 +44,6 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, decode_batch, stamp
 from minikafka.wire.records import batches as whole_batches
-
-
-class Now(Protocol):
-    """The time: wall_ms is ms since 1970."""
-
-    @property
-    def wall_ms(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class LogConfig:
-    """Kafka's topic configs, with its defaults. -1 means no limit."""
-
-    segment_bytes: int = 1 << 30
-    segment_ms: int = 7 * 24 * 3600 * 1000
-    segment_index_bytes: int = 10 << 20
-    index_interval_bytes: int = 4096
-    retention_ms: int = 7 * 24 * 3600 * 1000
-    retention_bytes: int = -1
-    max_message_bytes: int = 1048588
-    message_timestamp_type: str = "CreateTime"
-    message_timestamp_before_max_ms: int = 2**63 - 1
-    message_timestamp_after_max_ms: int = 3600 * 1000
-    producer_id_expiration_ms: int = 24 * 3600 * 1000
 
 
 class Log:
@@ -99,9 +76,7 @@ class Log:
         self.recovery_point = recovery_point
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_start_offset
-        self.segments: list[
-            Segment
-        ] = []  # by base offset; the last one is written to. Empty until the log is recovered
+        self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
         with as_storage_errors(directory):
             self._claim(topic_id)
             new = not disk.exists(directory)
@@ -116,7 +91,7 @@ class Log:
                 self.segments.append(self.open_segment(log_start_offset))
 
     def _claim(self, topic_id: bytes | None) -> None:
-        """A folder with another topic's id is what a deleted topic of the same name left behind: put it out of the way."""
+        """A folder with another id is what a deleted topic of the same name left behind: put it out of the way."""
         other = read_partition_metadata(self.disk, self.directory)
         if topic_id is not None and other not in (None, topic_id):
             self.disk.rename(self.directory, retention.deleted_name(self))

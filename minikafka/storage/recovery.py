@@ -152,6 +152,7 @@ def start_over(log: Log, offset: int) -> None:
     """Drop everything and begin at an offset."""
     _remove_segments(log, 0)
     log.segments.append(log.open_segment(offset))
+    log.active.flush()
     log.epochs.clear()
     log.producers.reset(offset)
     log.log_start_offset = log.log_end_offset = log.recovery_point = offset

@@ -87,6 +87,7 @@ def _delete(log: Log, count: int, why: str) -> None:
         return
     if count == len(log.segments):
         log.roll(log.log_end_offset, "all older segments are to be deleted", sync=False)
+        log.active.flush()  # else a power loss could take the only file that still knows the log end offset
     gone, log.segments = log.segments[:count], log.segments[count:]
     log.move_start(log.segments[0].base_offset, why)
     for number, segment in enumerate(gone):

@@ -1,4 +1,4 @@
-"""Positioned reads and writes and file locks, where Windows and the others differ."""
+"""Positioned reads and writes, file locks, folders on disk: where Windows and the others differ."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ if sys.platform == "win32":
             return False
         return True
 
+    def sync_folder(path: str) -> None:
+        """Windows can't, and needn't."""
+
 else:
     import fcntl
 
@@ -39,3 +42,11 @@ else:
         except OSError:
             return False
         return True
+
+    def sync_folder(path: str) -> None:
+        """Make names in a folder survive a power loss: those of new and of renamed files."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

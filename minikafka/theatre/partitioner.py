@@ -163,9 +163,9 @@ class PartitionerPlay(Play):
         space = scene["space"]
         most = min(max((other["space"]["partition_count"] for other in self.all_scenes), default=1), MOST_BINS)
         if d.narrow:
-            door = self._machine(d, space["now"], (0, 0, d.width, 96))
-            bottom = 112 + most * 30
-            self._bins(d, scene, (0, 112, d.width), 30, door)
+            door = self._machine(d, space["now"], (0, 2, d.width, 96))
+            bottom = 114 + most * 30
+            self._bins(d, scene, (0, 114, d.width), 30, door)
         else:
             door = self._machine(d, space["now"], (0, 4, 470, 130))
             height = max(SPACE // max(most, 1), 21) if most > 4 else 39

@@ -23,7 +23,8 @@ except ImportError:
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
 
-# A batch of 1 MB can be made to unpack to gigabytes, which would kill the process. lz4 packs at most 255 bytes into one.
+# A batch of 1 MB can be made to unpack to gigabytes, which would kill the process.
+# lz4 packs at most 255 bytes into one, which is harmless.
 MAX_CONTENT_BYTES = 256 << 20
 _SNAPPY_MOST = 64  # a copy of 64 bytes takes two or more
 
@@ -49,7 +50,7 @@ def compress(codec: str, data: Buffer) -> Buffer:
 
 
 def decompress(codec: str, data: Buffer) -> bytes:
-    """The content, copied once even when it is not compressed. Errors: CORRUPT_MESSAGE, also above MAX_CONTENT_BYTES."""
+    """The content, copied even when it is not compressed. Errors: CORRUPT_MESSAGE, above MAX_CONTENT_BYTES too."""
     if codec == "none":
         return bytes(data)
     try:

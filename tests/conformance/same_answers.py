@@ -140,12 +140,18 @@ def plain(value, name, field=""):
     if field in ("producer_id", "session_id") and value > 0:
         return f"a {field}"
     if field == "records" and value is not None:
-        return [header for header, _ in batches(value)]  # Apache Kafka may add the beginning of one more batch
+        # Apache Kafka may add the beginning of one more batch
+        return [timeless(header) for header, _ in batches(value)]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
     if field == "log_append_time_ms" and value > 1_750_000_000_000:
         return "now"
     return value
+
+
+def timeless(header):
+    """A batch's header; without its time, if that is the broker's."""
+    return header._replace(max_timestamp="now", base_timestamp="now", crc="fits") if header.log_append_time else header
 
 
 def order(item):

@@ -1,4 +1,4 @@
-"""Topics, configs and the cluster: what is asked of both brokers (see same_answers.py)."""
+"""Topics and the cluster: what is asked of both brokers (see same_answers.py)."""
 
 from tests.conformance.same_answers import UNKNOWN_ID
 
@@ -61,144 +61,6 @@ def create_topics_with_bad_numbers(side):
     create(side, "placed, with a number", 7, assignments=placement)
     create(side, "placed, with partitions", 7, assignments=placement, num_partitions=1, replication_factor=-1)
     create(side, "placed, with replicas", 7, assignments=placement, num_partitions=-1, replication_factor=1)
-
-
-BAD_CONFIGS = {
-    "retention.ms": ("soon", "", None, "-2", "1.5", "99999999999999999999", " 5 "),
-    "retention.bytes": ("-5", "x"),
-    "segment.bytes": ("10", "2147483648"),
-    "segment.ms": ("0",),
-    "segment.index.bytes": ("3",),
-    "max.message.bytes": ("-1",),
-    "min.insync.replicas": ("0", "2"),
-    "cleanup.policy": ("burn", "", "delete,burn", "delete,delete"),
-    "message.timestamp.type": ("create", "createtime"),
-    "message.timestamp.after.max.ms": ("-1",),
-    "index.interval.bytes": ("-1",),
-    "compression.type": ("none of these",),
-    "no.such.config": ("1", None),
-    "log.retention.ms": ("1",),
-}
-
-
-def topic_configs_are_checked(side):
-    topic = side.create_topic()
-    for name, values in BAD_CONFIGS.items():
-        for value in values:
-            pair = {"name": name, "value": value}
-            create(side, f"with {name}={value!r}", 7, name=side.name + ".new", configs=[pair], validate_only=True)
-            alter(side, f"to {name}={value!r}", topic, (0, name, value), validate_only=True)
-    pair = {"name": "retention.ms", "value": "5"}
-    create(side, "a config twice", 7, name=side.name + ".new", configs=[pair, pair], validate_only=True)
-
-
-def alter(side, what, name, *changes, kind=2, versions=(), validate_only=False):
-    configs = [{"name": key, "config_operation": how, "value": value} for how, key, value in changes]
-    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
-    return side.ask(what, "IncrementalAlterConfigs", *versions, resources=[resource], validate_only=validate_only)
-
-
-def describe(side, what, name, *keys, kind=2, versions=(), **options):
-    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys) or None}
-    return side.ask(what, "DescribeConfigs", *versions, resources=[resource], **{"include_synonyms": True} | options)
-
-
-SET, DELETE, APPEND, SUBTRACT = range(4)
-
-
-def incremental_alter_configs(side):
-    topic = side.create_topic(retention_ms=1000)
-    keys = ("retention.ms", "retention.bytes", "cleanup.policy", "segment.ms")
-    for what, *changes in (
-        ("set", (SET, "retention.ms", "5000"), (SET, "retention.bytes", "100")),
-        ("a new value and a deletion", (SET, "retention.ms", "6000"), (DELETE, "retention.bytes", None)),
-        ("delete with a value", (DELETE, "retention.ms", "17")),
-        ("delete what is not set", (DELETE, "segment.ms", None)),
-        ("delete what is unknown", (DELETE, "no.such.config", None)),
-        ("append", (APPEND, "cleanup.policy", "delete")),
-        ("subtract what is not there", (SUBTRACT, "cleanup.policy", "compact")),
-        ("append to no list", (APPEND, "retention.ms", "5")),
-        ("subtract from no list", (SUBTRACT, "retention.ms", "5")),
-        ("append to what is unknown", (APPEND, "no.such.config", "5")),
-        ("append null", (APPEND, "cleanup.policy", None)),
-        ("set null", (SET, "retention.ms", None)),
-        ("an unknown operation", (9, "retention.ms", "5")),
-        ("twice", (SET, "retention.ms", "5"), (SET, "retention.ms", "6")),
-        ("set and delete", (SET, "retention.ms", "5"), (DELETE, "retention.ms", None)),
-        ("one good, one bad", (SET, "retention.ms", "77"), (SET, "segment.ms", "x")),
-        ("an empty name", (SET, "", "5")),
-        ("nothing",),
-    ):
-        alter(side, what, topic, *changes)
-        side.settle()
-        describe(side, f"after {what}", topic, *keys, versions=(4,))
-    alter(side, "only validated", topic, (SET, "retention.ms", "123"), validate_only=True)
-    side.settle()
-    describe(side, "after only validated", topic, *keys, versions=(4,))
-    alter(side, "an unknown topic", side.name + ".none", (SET, "retention.ms", "5"))
-    alter(side, "an illegal topic", "a b", (SET, "retention.ms", "5"))
-    alter(side, "no name", "", (SET, "retention.ms", "5"))
-    for kind in (0, 1, 3, 99):
-        alter(side, f"type {kind}", "x", (SET, "retention.ms", "5"), kind=kind)
-    change = {"name": "retention.ms", "config_operation": SET, "value": "5"}
-    one = {"resource_type": 2, "resource_name": topic, "configs": [change]}
-    side.ask("a resource twice", "IncrementalAlterConfigs", resources=[one, one])
-    side.ask("two resources", "IncrementalAlterConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
-    side.ask("none", "IncrementalAlterConfigs", resources=[])
-
-
-def broker_configs(side):
-    """Ends as it began, since the other scenarios share these brokers."""
-    topic = side.create_topic(retention_bytes=5)
-    keys = ("retention.ms", "retention.bytes", "segment.bytes", "max.message.bytes")
-    logs = ("log.retention.ms", "message.max.bytes", "num.partitions", "log.segment.bytes")
-    broker = {"kind": 4}
-    describe(side, "a broker", "1", **broker)
-    describe(side, "a broker's", "1", *logs, **broker)
-    describe(side, "an unknown broker", "77", **broker)
-    describe(side, "no number", "one", **broker)
-    describe(side, "all brokers", "", **broker)
-    mine = {"log.retention.ms": "111000", "message.max.bytes": "2000000"}
-    alter(side, "for this broker", "1", *((SET, *pair) for pair in mine.items()), **broker)
-    everyones = {"log.retention.ms": "222000", "log.segment.bytes": "2097152"}
-    alter(side, "for all", "", *((SET, *pair) for pair in everyones.items()), **broker)
-    side.settle()
-    for what, name in (("this broker", "1"), ("all brokers", "")):
-        describe(side, f"{what}, changed", name, *logs, **broker)
-    describe(side, "the topic's, changed", topic, *keys)
-    create(side, "a new topic's", 7, name=side.name + ".new")
-    for name, value in (
-        ("log.retention.ms", "soon"), ("log.retention.ms", None), ("no.such.config", "5"), ("num.partitions", "5"),
-        ("log.dirs", "/tmp"),
-    ):  # fmt: skip
-        alter(side, f"to {name}={value}", "1", (SET, name, value), **broker)
-        alter(side, f"for all to {name}={value}", "", (SET, name, value), **broker)
-    alter(side, "an unknown broker's", "77", (SET, "log.retention.ms", "5"), **broker)
-    alter(side, "no number's", "one", (SET, "log.retention.ms", "5"), **broker)
-    alter(side, "this broker's back", "1", *((DELETE, key, None) for key in mine), **broker)
-    side.settle()
-    describe(side, "the topic's, changed for all", topic, *keys)
-    alter(side, "all back", "", *((DELETE, key, None) for key in everyones), **broker)
-    side.settle()
-    describe(side, "this broker, back", "1", *logs, **broker)
-
-
-def describe_configs(side):
-    topic = side.create_topic(retention_ms=1000, cleanup_policy="delete")
-    describe(side, "a topic", topic)
-    describe(side, "without synonyms", topic, include_synonyms=False)
-    describe(side, "some", topic, "retention.ms", "no.such.config", "segment.ms")
-    describe(side, "an unknown topic", side.name + ".none")
-    describe(side, "an illegal topic", "a b")
-    describe(side, "no name", "")
-    for kind in (0, 1, 3, 99):
-        describe(side, f"type {kind}", "x", kind=kind)
-    one = {"resource_type": 2, "resource_name": topic, "configuration_keys": []}
-    side.ask("no keys", "DescribeConfigs", resources=[one])
-    one["configuration_keys"] = ["retention.ms"]
-    side.ask("two", "DescribeConfigs", resources=[one, one | {"resource_name": topic + ".none"}])
-    side.ask("the same twice", "DescribeConfigs", resources=[one, one])
-    side.ask("nothing", "DescribeConfigs", resources=[])
 
 
 def delete_topics(side):
@@ -300,7 +162,8 @@ def metadata_creates_topics(side):
     while side.client.ask("Metadata", 4, **asked).topics[0].error_code != 0:
         pass
     side.ask("the end", "Metadata", topics=[{"name": name}])
-    describe(side, "its configs", name)
+    resource = {"resource_type": 2, "resource_name": name, "configuration_keys": None}
+    side.ask("its configs", "DescribeConfigs", resources=[resource], include_synonyms=True)
 
 
 def describe_topic_partitions(side):
@@ -367,7 +230,6 @@ def find_coordinator(side):
 
 
 SCENARIOS = (
-    create_topics, create_topics_with_bad_numbers, topic_configs_are_checked, incremental_alter_configs, broker_configs,
-    describe_configs, delete_topics, create_partitions, metadata, metadata_creates_topics, describe_topic_partitions,
-    the_cluster, api_versions, find_coordinator,
+    create_topics, create_topics_with_bad_numbers, delete_topics, create_partitions, metadata, metadata_creates_topics,
+    describe_topic_partitions, the_cluster, api_versions, find_coordinator,
 )  # fmt: skip

@@ -327,9 +327,49 @@ def delete_records(side):
     side.ask("nothing", "DeleteRecords", timeout_ms=1000, topics=[])
 
 
+def a_log_of_many_segments(side):
+    topic = side.create_topic(segment_bytes=1 << 20)
+    for stamp in range(7):
+        assert side.client.produce(topic, batch(bytes(400_000), timestamp=1000 * stamp)).error_code == 0
+    for offset in range(8):
+        side.fetch(f"from {offset}", offset, versions=(4, 11), partition_max_bytes=3 << 20)
+        side.fetch(f"a part from {offset}", offset, versions=(4, 11), max_bytes=900_000)
+    for asked in (-1, -2, -3, 0, 1500, 2000, 4001, 6000, 6001):
+        side.offsets(f"at {asked}", asked)
+    deleted = [{"name": topic, "partitions": [{"partition_index": 0, "offset": 3}]}]
+    side.ask("delete", "DeleteRecords", timeout_ms=1000, topics=deleted)
+    for asked in (-2, -3, 0, 2000, 3000):
+        side.offsets(f"deleted, at {asked}", asked)
+
+
+def a_topic_made_again(side):
+    topic = side.create_topic()
+    old_id, mine = side.topic_id(topic), side.producer_id()
+    for sequence in range(3):
+        side.client.produce(topic, numbered(mine, sequence))
+    session = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20}
+    place = {"partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]}
+    named = side.client.ask("Fetch", 11, **session, session_epoch=0, topics=[{"topic": topic} | place]).session_id
+    by_id = side.client.ask("Fetch", 13, **session, session_epoch=0, topics=[{"topic_id": old_id} | place]).session_id
+    deleted = side.client.ask("DeleteTopics", 4, topic_names=[topic], timeout_ms=5000)
+    assert deleted.responses[0].error_code == 0
+    side.settle()
+    side.fetch("deleted", topic_id=old_id, versions=(4, 11, 13))
+    side.ask("deleted, in a session", "Fetch", 11, **session, session_id=named, session_epoch=1)
+    side.ask("deleted, in a session", "Fetch", 13, **session, session_id=by_id, session_epoch=1)
+    side.create_topic()
+    side.fetch("made again", versions=(4, 11, 13))
+    side.fetch("made again, by the old id", topic_id=old_id, versions=(13,))
+    side.ask("made again, in a session", "Fetch", 11, **session, session_id=named, session_epoch=2)
+    side.ask("made again, in a session", "Fetch", 13, **session, session_id=by_id, session_epoch=2)
+    side.produce("goes on", numbered(mine, 3), 9)
+    side.offsets("what was stored", -1)
+
+
 SCENARIOS = (
     produce_checks_the_shape_of_a_batch, produce_takes_what_it_may_take, produce_checks_sizes_and_times,
     produce_checks_the_request, produce_is_idempotent, acks_0_is_not_answered, init_producer_id,
     fetch_reads_whole_batches, fetch_shares_the_bytes_between_partitions, fetch_knows_topics_partitions_and_epochs,
     fetch_keeps_sessions, list_offsets, delete_records,
+    a_log_of_many_segments, a_topic_made_again,
 )  # fmt: skip

@@ -9,14 +9,18 @@ import pytest
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
 from tests.clients.brokers import fresh_name, minikafka
-from tests.conformance import scenarios_cluster, scenarios_records
+from tests.conformance import scenarios_cluster, scenarios_configs, scenarios_records
 from tests.conformance.conftest import without_java
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.kafka import ApacheKafka
 
 pytestmark = [pytest.mark.java, without_java]
 
-SCENARIOS = {scenario.__name__: scenario for scenario in scenarios_records.SCENARIOS + scenarios_cluster.SCENARIOS}
+SCENARIOS = {
+    scenario.__name__: scenario
+    for room in (scenarios_records, scenarios_cluster, scenarios_configs)
+    for scenario in room.SCENARIOS
+}
 
 REFUSED_WITH_START = "with some refusals Apache Kafka tells the log start offset; no client looks at it there"
 NOT_DECODED = "the broker reads headers, not records: what a header hides is found by who reads it"
@@ -64,6 +68,13 @@ DELIBERATE = {
     "delete_records": {
         "everything: at -3: *.leader_epoch": "the epoch of a record that was deleted is forgotten",
     },
+    "a_log_of_many_segments": {
+        "deleted, at 0: *": "Apache Kafka looks in one segment only, though all that is left there may be deleted",
+    },
+    "a_topic_made_again": {
+        "*, in a session: Fetch v13*": "an id that is gone is unknown in a session, too",
+    },
+    "configs_take_effect_at_once": {"*.log_start_offset": REFUSED_WITH_START},
     "create_topics_with_bad_numbers": {
         "*2 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
         "100 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",

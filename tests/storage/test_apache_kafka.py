@@ -31,7 +31,8 @@ def folder(tmp_path_factory):
     log = open_log(disk, segment_bytes=30_000, index_interval_bytes=1000)
     for number in range(120):
         codec = ("none", "gzip", "snappy", "lz4", "zstd")[number % 5]
-        append(log, *(f"value {number}.{each} " + "x" * 100 for each in range(10)), compression=codec, epoch=number // 50,
+        values = [f"value {number}.{each} " + "x" * 100 for each in range(10)]
+        append(log, *values, compression=codec, epoch=number // 50,
                timestamp=1_700_000_000_000 + number * 50, producer_id=number % 3, producer_epoch=2,
                base_sequence=number // 3 * 10)  # fmt: skip
     append(log, "transactional", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True, epoch=4,

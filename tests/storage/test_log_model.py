@@ -24,6 +24,7 @@ class LogModel(RuleBasedStateMachine):
         self.disk = MemoryDisk()
         self.log = open_log(self.disk, **CONFIG)
         self.records = []  # (offset, value, timestamp, base offset of its batch)
+        self.sent = []  # (producer, base offset, last sequence) of each idempotent batch
         self.sequences = [0] * PRODUCERS
         self.now = 1000
         self.epoch = 0
@@ -58,6 +59,7 @@ class LogModel(RuleBasedStateMachine):
                 self.records.append((record.offset, record.value.decode(), record.timestamp, header.base_offset))
             if header.producer_id >= 0:
                 self.sequences[header.producer_id] = header.last_sequence + 1
+                self.sent.append((header.producer_id, header.base_offset, header.last_sequence))
 
     @rule(by=st.integers(1, 400))
     def time_passes(self, by):
@@ -101,7 +103,7 @@ class LogModel(RuleBasedStateMachine):
     def delete_all_and_start_over(self):
         offset = self.end + 5
         self.log.truncate_fully_and_start_at(offset)
-        self.records, self.checkpoint = [], (offset, offset)
+        self.records, self.sent, self.checkpoint = [], [], (offset, offset)
         self.sequences = [0] * PRODUCERS
 
     # -- what happens to it
@@ -162,9 +164,10 @@ class LogModel(RuleBasedStateMachine):
         self.records = kept
         recovery_point, start = self.checkpoint
         self.checkpoint = (min(recovery_point, self.end), min(start, self.end))
-        for producer in range(PRODUCERS):
-            known = self.log.producers.producers.get(producer)
-            self.sequences[producer] = known.last_sequence + 1 if known else 0
+        self.sent = [batch for batch in self.sent if batch[1] < self.end]
+        self.sequences = [0] * PRODUCERS
+        for producer, _, last_sequence in self.sent:
+            self.sequences[producer] = last_sequence + 1
 
     @property
     def visible(self):
@@ -181,16 +184,13 @@ class LogModel(RuleBasedStateMachine):
         assert bases[0] <= self.log.log_start_offset <= self.log.log_end_offset
 
     @invariant()
-    def the_oldest_segment_is_needed(self):
-        if len(self.log.segments) > 1 and self.log.segments[1].base_offset < self.log.log_start_offset:
-            assert self.checkpoint[1] < self.log.log_start_offset
-
-    @invariant()
-    def producers_are_known(self):
-        for producer, sequence in enumerate(self.sequences):
-            known = self.log.producers.producers.get(producer)
-            if known is not None:
-                assert known.last_sequence + 1 == sequence
+    def producers_are_known_as_long_as_their_records_are_there(self):
+        known = self.log.producers.producers
+        last = {producer: (base_offset, last_sequence) for producer, base_offset, last_sequence in self.sent}
+        assert set(known) <= set(last)
+        for producer, (base_offset, last_sequence) in last.items():
+            if producer in known or base_offset >= self.log.log_start_offset:
+                assert known[producer].last_sequence == last_sequence
 
     @rule(part=st.floats(0, 1), max_bytes=st.integers(0, 1500))
     def read(self, part, max_bytes):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, Key, news
 from minikafka.broker.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import batches
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -171,4 +172,6 @@ def tell(broker: Broker, asked: list[Asked], answers: dict[Key, dict[str, Any]])
         if answer["error_code"]:
             broker.trace.emit("FetchRefused", **where, error=Error(answer["error_code"]).name)
         elif answer["records"]:
-            broker.trace.emit("RecordsFetched", **where, size_bytes=sum(map(len, answer["records"])))
+            last = [header for chunk in answer["records"] for header, _ in batches(chunk)][-1]
+            size_bytes = sum(map(len, answer["records"]))
+            broker.trace.emit("RecordsFetched", **where, next_offset=last.next_offset, size_bytes=size_bytes)

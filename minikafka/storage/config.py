@@ -1,0 +1,30 @@
+"""What a log is told from outside: its configs and the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Now(Protocol):
+    """The time: wall_ms is ms since 1970."""
+
+    @property
+    def wall_ms(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """Kafka's topic configs, with its defaults. -1 means no limit."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    retention_bytes: int = -1
+    max_message_bytes: int = 1048588
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = 2**63 - 1
+    message_timestamp_after_max_ms: int = 3600 * 1000
+    producer_id_expiration_ms: int = 24 * 3600 * 1000
