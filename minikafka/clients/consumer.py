@@ -5,7 +5,8 @@ somebody polls (or waits for an answer). So a new consumer with auto_offset_rese
 its first poll, not at its birth. One fetch is open at each leader at a time; the next one leaves as soon as a poll has
 emptied what came before.
 
-Without a group, a consumer of topics reads all their partitions, those added later included, and commits nothing.
+Without a group, a consumer of topics reads all their partitions, those added later included, and commits nothing, as in
+kafka-python. The Java client doesn't subscribe without a group.id: there such a consumer assigns its partitions.
 """
 
 from __future__ import annotations

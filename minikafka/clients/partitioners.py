@@ -1,8 +1,9 @@
 """Which partition a record goes to: the Java client's rules.
 
 With a key: murmur2(key) with the sign bit masked, modulo the number of partitions. Without a key: uniform sticky
-(KIP-794, since 3.3; KIP-480 before): stay with one partition until about batch_size bytes went there, then choose
-another at random. What the Java client adds and we leave out: it prefers partitions whose brokers answer faster
+(KIP-794, since 3.3): stay with one partition until batch_size bytes went there, or twice that if the last batch is not
+full, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.) What the
+Java client adds and we leave out: it prefers partitions whose brokers answer faster
 (partitioner.adaptive.partitioning.enable).
 """
 
@@ -94,10 +95,10 @@ class DefaultPartitioner:
             return Choice(to_positive(hashed) % count, f"murmur2(key) % {count}", hashed)
         partition, _ = self._sticky.get(partitions.topic, (-1, 0))
         if partition in partitions.all:
-            return Choice(partition, "no key: stays with this partition until a batch is full")
+            return Choice(partition, "no key: stays with this partition until batch.size bytes went there")
         partition = self._pick(partitions)
         self._sticky[partitions.topic] = (partition, 0)
-        return Choice(partition, "no key: a partition at random, until a batch is full")
+        return Choice(partition, "no key: a partition at random, until batch.size bytes went there")
 
     def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
         sticky, sent = self._sticky.get(topic, (-1, 0))

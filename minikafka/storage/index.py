@@ -5,9 +5,9 @@ and sorted.
 `.timeindex`   timestamp int64, relative offset int32    no batch up to this offset has a larger timestamp
 
 Offsets count from the segment's base offset: four bytes are enough, and a segment is closed before they aren't. There
-is an entry about every index.interval.bytes (4096) of records, so 1 GB of records has at most 2 MB of index: a search
-reads a few hundred bytes of it and then at most one interval of the log. Both formats are Apache Kafka's, except that
-ours are never preallocated.
+is an entry about every index.interval.bytes (4096) of records, so 1 GB of records has at most 2 MB of `.index`: a
+search reads a few hundred bytes of it and then at most one interval of the log. Both formats are Apache Kafka's,
+except that ours are never preallocated.
 
 The newest entries wait in memory until there are enough for one write: the index of what a crash may lose is rebuilt
 anyway.

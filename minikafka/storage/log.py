@@ -12,8 +12,8 @@ newest segment is full, or too old, it is closed and a new one is begun ("rolled
 
 Reading. The segment whose base offset is the largest up to the wanted offset holds it; its sparse index says where to
 begin reading batch headers; from the batch that holds the offset, bytes go out as they lie in the file. The first
-batch may begin before the wanted offset: the consumer skips what it didn't ask for. Offsets never come twice and only
-grow, yet there may be gaps.
+batch may begin before the wanted offset: the consumer skips what it didn't ask for. In a log offsets only grow, and
+none stands there twice, yet there may be gaps.
 
 Deleting. The log is cut at both ends only. At the front go whole segments, because they are too old or the log is too
 large (retention.py); the log start offset may also be moved into a segment, by DeleteRecords (KIP-107). At the end go
@@ -213,11 +213,11 @@ class Log:
         closed.seal()
         self.producers.end_offset = base_offset
         self.producers.take_snapshot()
-        opened = self.open_segment(base_offset)
         if sync:
             self._sync()
+        # Last: if the disk is full before, no segment is there that the next append, a smaller one, knows nothing of.
+        self.segments.append(self.open_segment(base_offset))
         self.recovery_point = base_offset
-        self.segments.append(opened)
         if self.trace:
             self.tell("SegmentRolled", base_offset=base_offset, why=why)
 

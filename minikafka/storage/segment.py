@@ -39,9 +39,9 @@ class Segment:
         self.appended_ms: int | None = None  # wall clock of the last append; None until it is known
         self._disk = disk
         self._directory = directory
-        self.log = disk.open(self._path(LOG))
         self.index = offset_index(disk, self._path(INDEX))
         self.time_index = time_index(disk, self._path(TIME_INDEX))
+        self.log = disk.open(self._path(LOG))  # last, because it is what makes a segment
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
         self._bytes_since_index_entry = 0

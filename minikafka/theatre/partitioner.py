@@ -1,7 +1,7 @@
 """The partitioner's machine: a record's key goes in, the number of a partition comes out.
 
 With a key: murmur2(key), without its sign bit, modulo the number of partitions (the Java client's
-DefaultPartitioner). Without a key: sticky, round-robin, or somebody's own function. When the number of partitions
+rule). Without a key: sticky, round-robin, or somebody's own function. When the number of partitions
 changes, the divisor changes, and keys move. Options: topic. Without it: the topic that was used most.
 """
 
@@ -64,7 +64,7 @@ class PartitionerPlay(Play):
         return None
 
     def _batch(self, d: dict[str, Any]) -> Told:
-        """Where batches end is what makes a sticky partition change."""
+        """What stayed with one partition can leave in one batch: this is what sticking is for."""
         self.now = None
         count = d["last_offset"] - d["base_offset"] + 1
         records = "a record" if count == 1 else f"{count} records"

@@ -160,6 +160,10 @@ def exercise_2():
                 cases={
                     "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
                     "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+                    "a late record at the end of a young segment": (
+                        2,
+                        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+                    ),
                     "exactly the limit": (1, [*TWO, ("delete_older_than", 10), ("read", 0)]),
                     "all of it": (2, [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)]),
                     "an old segment behind a young one": (

@@ -17,7 +17,7 @@ EXIT_TICKET = (
     Question(
         "100 short records without a key, one after another, three partitions",
         right=1,
-        why="1. The sticky partitioner stays with one partition until about batch.size bytes (16 kB) went there.",
+        why="1. The sticky partitioner stays with one partition until batch.size bytes (16 kB) or more went there.",
     ),
     Question(
         "a topic with keyed records grows from 4 to 5 partitions",

@@ -64,23 +64,18 @@ def turns(round_number):
 
 
 def measure_starts(results, rounds):
-    for number in range(rounds):
-        print(f"start, round {number + 1} of {rounds}", flush=True)
-        for name in turns(number):
-            broker = MiniKafka() if name == MINIKAFKA else formatted_apache()
-            began = time.perf_counter()
-            broker.start()
-            results.add("start to first answer", "s", False, name, time.perf_counter() - began)
-            results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
-            broker.stop()
-
-
-def formatted_apache():
-    """Its data folder is formatted already: that is not counted as a start."""
-    kafka = ApacheKafka(data=Path(tempfile.mkdtemp(prefix="apache-bench-")))
-    kafka.start().stop()
-    kafka.folder.mkdir()
-    return kafka
+    with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
+        with ApacheKafka(data=Path(data)):
+            pass  # formats the folder: that is not counted as a start
+        for number in range(rounds):
+            print(f"start, round {number + 1} of {rounds}", flush=True)
+            for name in turns(number):
+                broker = MiniKafka() if name == MINIKAFKA else ApacheKafka(data=Path(data))
+                began = time.perf_counter()
+                broker.start()
+                results.add("start to first answer", "s", False, name, time.perf_counter() - began)
+                results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
+                broker.stop()
 
 
 def measure_work(results, brokers, rounds, scale):

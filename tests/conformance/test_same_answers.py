@@ -100,9 +100,12 @@ DELIBERATE = {
 }
 
 
+NO_RETENTION = {"log.initial.task.delay.ms": "3600000"}  # the records are old: 30 seconds after its start they'd go
+
+
 @pytest.fixture(scope="module")
 def both():
-    with minikafka() as ours, ApacheKafka() as apache:
+    with minikafka() as ours, ApacheKafka(NO_RETENTION) as apache:
         yield ours, apache.bootstrap
 
 

@@ -81,6 +81,12 @@ class LooksAtTheOldest(SOLUTION):
             self.segments = self.segments[1:] or [[]]
 
 
+class LooksAtTheLast(SOLUTION):
+    def delete_older_than(self, timestamp):
+        while self.segments[0] and self.segments[0][-1][1] < timestamp:
+            self.segments = self.segments[1:] or [[]]
+
+
 class SparesTheActive(SOLUTION):
     def delete_older_than(self, timestamp):
         while len(self.segments) > 1 and max(when for _, when, _ in self.segments[0]) < timestamp:
@@ -130,6 +136,7 @@ def test_a_right_log_is_right_however_it_is_written(answer):
         (EndIsOutOfRange, "gave IndexError, and Kafka's log gives []."),
         (DeletesRecords, "smallest case: an old record in a young segment"),
         (LooksAtTheOldest, "smallest case: an old record in a young segment"),
+        (LooksAtTheLast, "smallest case: a late record at the end of a young segment"),
         (SparesTheActive, "and Kafka's log gives IndexError"),
         (ReusesOffsets, "append(30, 'c') gave 0, and Kafka's log gives 1."),
         (SearchesByBisection, "offset_for(1) gave None, and Kafka's log gives 0."),

@@ -162,7 +162,7 @@ def growing():
             story.at(at + 10 * number).choose((hashed & 0x7FFFFFFF) % count, count, key, f"with {count}", hashed=hashed)
         story.at(at + 60)
         for number in range(3):
-            how = "no key: stays with this partition until a batch is full"
+            how = "no key: stays with this partition until batch.size bytes went there"
             story.choose(1, count, None, f"free {number}", how=how)
         story.at(at + 70).append(1, 0 if count == 3 else 3, (None, "free 0"), (None, "free 1"), (None, "free 2"))
     return story.events

@@ -1,8 +1,8 @@
 """DeleteRecords (KIP-107): forget all records before an offset.
 
 Behaviour: the log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE. Whole segments below it are
-deleted from disk. Offset -1 means the high watermark, beyond which nothing can be deleted. Versions: 0 to 2, the same
-fields; 2 is flexible.
+deleted from disk, here at once, by Apache Kafka with the next pass of retention. Offset -1 means the high watermark,
+beyond which nothing can be deleted. Versions: 0 to 2, the same fields; 2 is flexible.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ acks=all are answered when the leader has written, acks=all also needs min.insyn
 to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader epoch
 and, for LogAppendTime, its timestamps are stamped. The checks are those of Kafka's that the batch header can show
 (`check_batch`); records inside are not decoded. So a wrong record within a batch whose CRC is right, or a timestamp
-out of bounds that is not the batch's largest, is accepted here and refused by Apache Kafka. Versions: 3 is the first
+that is too early and not the batch's first, is accepted here and refused by Apache Kafka. Versions: 3 is the first
 with record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0
 is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
 """
