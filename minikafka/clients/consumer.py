@@ -101,6 +101,8 @@ class Consumer(Client):
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.held(partition).move(offset)
+        if isinstance(self.error, NoOffsetForPartitionError):
+            self.error = None  # the next poll looks again whether a position is missing
         if self.trace:
             self.trace.emit("PositionSought", topic=partition.topic, partition=partition.partition, offset=offset)
 

@@ -118,6 +118,45 @@ class KafkasLog:
         return next((o for segment in self.segments for o, when, _ in segment if when >= timestamp), None)
 
 
+# name of the case: (records a segment holds, calls)
+READ_CASES = {
+    "one record": (2, [("append", 10, "a"), ("read", 0)]),
+    "from the middle": (9, [*TWO, ("append", 30, "c"), ("read", 1)]),
+    "across segments": (1, [*TWO, ("read", 0)]),
+    "twice": (2, [("append", 10, "a"), ("read", 0), ("read", 0)]),
+}
+END_CASES = {
+    "an empty log": (2, [("read", 0)]),
+    "the end": (2, [("append", 10, "a"), ("read", 1)]),
+    "past the end": (2, [("append", 10, "a"), ("read", 2)]),
+    "before the start": (2, [("append", 10, "a"), ("read", -1)]),
+}
+RETENTION_CASES = {
+    "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
+    "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+    "a late record at the end of a young segment": (
+        2,
+        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+    ),
+    "exactly the limit": (1, [*TWO, ("delete_older_than", 10), ("read", 0)]),
+    "all of it": (2, [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)]),
+    "an old segment behind a young one": (
+        1,
+        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+    ),
+    "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
+}
+TIME_CASES = {
+    "an empty log": (2, [("offset_for", 10)]),
+    "between two": (2, [*TWO, ("offset_for", 15)]),
+    "younger than all": (2, [("append", 10, "a"), ("offset_for", 11)]),
+    "clocks that disagree": (
+        4,
+        [("append", 10, "a"), ("append", 30, "b"), ("append", 20, "c"), ("offset_for", 20)],
+    ),
+}
+
+
 def exercise_2():
     """A log in memory, in four rungs: append and read, the ends, retention, and (stretch) search by time."""
     common = {"smaller": fewer_steps, "describe": as_calls, "picture": what_kafkas_log_does, "broken": differs}
@@ -134,59 +173,27 @@ def exercise_2():
         rungs=(
             Rung(
                 holds="offsets rise by one, and read returns everything from an offset on",
-                cases={
-                    "one record": (2, [("append", 10, "a"), ("read", 0)]),
-                    "from the middle": (9, [*TWO, ("append", 30, "c"), ("read", 1)]),
-                    "across segments": (1, [*TWO, ("read", 0)]),
-                    "twice": (2, [("append", 10, "a"), ("read", 0), ("read", 0)]),
-                },
+                cases=READ_CASES,
                 scenario=lambda source: steps(source, ("append", "append", "read"), inside=True),
                 needs=("append", "read"),
                 **common,
             ),
             Rung(
                 holds="at the end there is nothing yet, and beyond both ends is out of range",
-                cases={
-                    "an empty log": (2, [("read", 0)]),
-                    "the end": (2, [("append", 10, "a"), ("read", 1)]),
-                    "past the end": (2, [("append", 10, "a"), ("read", 2)]),
-                    "before the start": (2, [("append", 10, "a"), ("read", -1)]),
-                },
+                cases=END_CASES,
                 scenario=lambda source: steps(source, ("append", "append", "read")),
                 **common,
             ),
             Rung(
                 holds="retention takes whole segments, oldest first, and offsets go on",
-                cases={
-                    "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
-                    "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
-                    "a late record at the end of a young segment": (
-                        2,
-                        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
-                    ),
-                    "exactly the limit": (1, [*TWO, ("delete_older_than", 10), ("read", 0)]),
-                    "all of it": (2, [*TWO, ("delete_older_than", 99), ("append", 30, "c"), ("read", 2)]),
-                    "an old segment behind a young one": (
-                        1,
-                        [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
-                    ),
-                    "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
-                },
+                cases=RETENTION_CASES,
                 scenario=lambda source: steps(source, ("append", "append", "append", "delete_older_than", "read")),
                 needs=("delete_older_than",),
                 **common,
             ),
             Rung(
                 holds="a search by time finds the first record that is not older",
-                cases={
-                    "an empty log": (2, [("offset_for", 10)]),
-                    "between two": (2, [*TWO, ("offset_for", 15)]),
-                    "younger than all": (2, [("append", 10, "a"), ("offset_for", 11)]),
-                    "clocks that disagree": (
-                        4,
-                        [("append", 10, "a"), ("append", 30, "b"), ("append", 20, "c"), ("offset_for", 20)],
-                    ),
-                },
+                cases=TIME_CASES,
                 scenario=lambda source: steps(source, ("append",) * 3 + ("delete_older_than", "offset_for")),
                 needs=("offset_for",),
                 stretch=True,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
 from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.cluster import Cluster
 from minikafka.wire.errors import Error, KafkaError
@@ -380,3 +380,13 @@ def test_run_until_waits_for_a_condition_and_says_when_it_never_comes(cluster):
     assert sent.succeeded()
     with pytest.raises(KafkaTimeoutError, match="did not come true within 2 virtual seconds"):
         cluster.run_until(lambda: False, seconds=2)
+
+
+def test_seek_gives_a_position_where_auto_offset_reset_is_none(cluster):
+    cluster.create_topic("bills")
+    cluster.producer().send("bills", value="paid").get()
+    consumer = cluster.consumer("bills", auto_offset_reset="none")
+    with pytest.raises(NoOffsetForPartitionError):
+        consumer.poll(timeout_ms=1000)
+    consumer.seek(TopicPartition("bills", 0), 0)
+    assert values(polled(consumer)) == ["paid"]

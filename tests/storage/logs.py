@@ -98,3 +98,11 @@ class CountingDisk:
     @property
     def bytes_read(self):
         return sum(size for _, _, size in self.reads)
+
+
+def filled(events=None, segments=4, **config):
+    """Segments of one record each, a minute apart."""
+    log = open_log(events=events, **({"segment_bytes": 80, "retention_ms": -1} | config))
+    for number in range(segments):
+        append(log, str(number), timestamp=number * 60_000)
+    return log

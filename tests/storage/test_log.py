@@ -6,7 +6,7 @@ from minikafka.storage.checkpoints import read_partition_metadata
 from minikafka.storage.disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, batches, crc_matches, decode_batch, read_header
-from tests.storage.logs import TOPIC_ID, Now, append, batch, open_log, recovered, values
+from tests.storage.logs import TOPIC_ID, Now, append, batch, filled, open_log, recovered, values
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -263,103 +263,6 @@ def test_kip_734_the_largest_timestamp_has_an_offset():
     for timestamp in (100, 900, 300):
         append(log, "a", "b", timestamp=timestamp, step=-5)
     assert log.max_timestamp() == (900, 2)
-
-
-# -- retention
-
-
-def filled(events=None, segments=4, **config):
-    """Segments of one record each, a minute apart."""
-    log = open_log(events=events, **({"segment_bytes": 80, "retention_ms": -1} | config))
-    for number in range(segments):
-        append(log, str(number), timestamp=number * 60_000)
-    return log
-
-
-def test_retention_ms_deletes_whole_segments_whose_largest_timestamp_is_older():
-    events = []
-    log = filled(events, retention_ms=60_000)
-    log.clean_up(Now(180_000))
-    assert bases(log) == [2, 3] and log.log_start_offset == 2
-    assert kinds(events)[-3:] == ["LogStartOffsetAdvanced", "SegmentDeleted", "SegmentDeleted"]
-    log.clean_up(Now(180_001))
-    assert bases(log) == [3]
-
-
-def test_when_even_the_active_segment_is_too_old_a_new_one_is_rolled_first():
-    events = []
-    log = filled(events, retention_ms=1000)
-    del events[:]
-    log.clean_up(Now(DAY_MS))
-    assert bases(log) == [4]
-    assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (4, 4, 0)
-    assert kinds(events) == ["SegmentRolled", "LogStartOffsetAdvanced", *["SegmentDeleted"] * 4]
-    assert append(log, "next").base_offset == 4
-
-
-def test_an_empty_active_segment_stays():
-    log = open_log(retention_ms=0, retention_bytes=0)
-    log.clean_up(Now(DAY_MS))
-    assert bases(log) == [0]
-
-
-def test_a_young_segment_protects_the_old_ones_behind_it():
-    log = open_log(segment_bytes=80, retention_ms=1000)
-    for timestamp in (DAY_MS, 0, 0):
-        append(log, "a", timestamp=timestamp)
-    log.clean_up(Now(DAY_MS))
-    assert bases(log) == [0, 1, 2]
-
-
-def test_retention_bytes_deletes_while_the_rest_is_still_as_large():
-    size = filled().segments[0].size
-    log = filled(retention_bytes=2 * size)
-    log.clean_up(Now(0))
-    assert bases(log) == [2, 3]
-    log = filled(retention_bytes=2 * size + 1)
-    log.clean_up(Now(0))
-    assert bases(log) == [1, 2, 3]
-
-
-def test_retention_bytes_zero_empties_the_log_but_keeps_its_end():
-    log = filled(retention_bytes=0)
-    log.clean_up(Now(0))
-    assert (log.log_start_offset, log.log_end_offset) == (4, 4)
-
-
-def test_minus_one_keeps_everything():
-    log = filled(retention_bytes=-1)
-    log.clean_up(Now(10**15))
-    assert len(log.segments) == 4
-
-
-def test_kip_107_deleted_records_are_gone_at_once_and_their_segments_too():
-    events = []
-    log = filled(events)
-    del events[:]
-    log.delete_records(2)
-    assert bases(log) == [2, 3] and log.log_start_offset == 2
-    assert kinds(events) == ["LogStartOffsetAdvanced", "SegmentDeleted", "SegmentDeleted"]
-    with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
-        log.read(1, 1000, 4)
-
-
-def test_kip_107_the_log_start_offset_may_lie_inside_a_batch():
-    log = open_log()
-    append(log, "a", "b", "c")
-    log.delete_records(2)
-    assert values(log) == ["c"]
-    with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
-        log.delete_records(4)
-    log.delete_records(0)
-    assert log.log_start_offset == 2
-
-
-def test_deleting_all_records_keeps_the_next_offset():
-    log = filled()
-    log.delete_records(4)
-    assert (log.log_start_offset, log.log_end_offset) == (4, 4)
-    assert append(log, "next").base_offset == 4
 
 
 # -- cutting and epochs
