@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Cause = tuple[Any, Any]
+HOUR_MS = 3_600_000
 
 # One sentence a kind. The names in braces are keys of the event's detail; a missing one would be a bug in the emitter.
 SENTENCES = {
@@ -57,6 +58,18 @@ SENTENCES = {
 }
 
 
+def moment(at_ms: int, thousandths: bool = True) -> str:
+    """A time as people read it: "12.400 s", from one hour on "day 13 00:10:00"; day 0 begins at time 0.
+
+    thousandths: False leaves them out, for times that the rest tells apart ("12.40 s").
+    """
+    if at_ms < HOUR_MS:
+        return f"{at_ms / 1000:.{3 if thousandths else 2}f} s"
+    seconds, ms = divmod(at_ms, 1000)
+    clock = f"day {seconds // 86_400} {seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{clock}.{ms:03}" if ms and thousandths else clock
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened.
@@ -75,7 +88,7 @@ class Event:
 
     def __str__(self) -> str:
         sentence = SENTENCES[self.kind].format_map(self.detail)
-        return f"{self.at / 1000:.3f} s  {self.node}: {sentence}"
+        return f"{moment(self.at)}  {self.node}: {sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, one line of `serve --trace FILE`."""

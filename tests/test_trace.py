@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from minikafka.trace import SENTENCES, Event, Trace
+from minikafka.trace import SENTENCES, Event, Trace, moment
 
 
 def test_a_trace_without_a_listener_is_false():
@@ -24,6 +24,15 @@ def test_events_are_numbered_on_their_node_and_carry_their_cause():
     assert [event.id for event in heard] == [("broker 1", 1), ("broker 1", 2), ("broker 1", 3)]
     assert [event.cause for event in heard] == [None, ("broker 1", 1), ("connection", 3)]
     assert str(heard[0]) == "12.400 s  broker 1: high watermark of orders-1 advanced to 17"
+
+
+def test_times_read_as_seconds_and_from_one_hour_on_as_day_and_clock():
+    assert [moment(at) for at in (0, 12_400, 3_599_999)] == ["0.000 s", "12.400 s", "3599.999 s"]
+    assert [moment(at) for at in (3_600_000, 86_399_005)] == ["day 0 01:00:00", "day 0 23:59:59.005"]
+    assert moment(13 * 86_400_000 + 600_000) == "day 13 00:10:00"
+    assert str(Event(("broker 1", 1), 1_123_800_000, "broker 1", "NodeCrashed", None, {})) == (
+        "day 13 00:10:00  broker 1: crashed"
+    )
 
 
 def test_an_event_survives_json():

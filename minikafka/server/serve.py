@@ -326,8 +326,10 @@ def data_folder(args: argparse.Namespace, cleanup: ExitStack) -> str:
 
 @contextmanager
 def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
-    """Every event becomes a line of JSON; gives what writes the lines of a turn out."""
+    """Every event becomes a line of JSON, its time counted from here on; gives what writes the lines of a turn out."""
     import json
+
+    began_ms = now().monotonic_ms
 
     try:
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 (closed below)
@@ -336,7 +338,9 @@ def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
     with file:
 
         def write(event: Event) -> None:
-            file.write(json.dumps(event.to_json()) + "\n")
+            line = event.to_json()
+            line["at"] -= began_ms
+            file.write(json.dumps(line) + "\n")
 
         trace.listeners.append(write)
         yield file.flush

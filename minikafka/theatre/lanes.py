@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
 
@@ -19,9 +20,11 @@ LANE, GAP = 17, 4  # height of a lane, space between two
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 
 
-def seconds(ms: int, exact: bool) -> str:
-    """12.40 s, or 12.405 s where the trace's times have thousandths."""
-    return f"{ms / 1000:.3f} s" if exact else f"{ms / 1000:.2f} s"
+def times(ms: Sequence[int]) -> list[str]:
+    """The scenes' times in words: thousandths only where times need them to be told apart."""
+    exact = any(at % 10 for at in ms if at < HOUR_MS)
+    crowded = {at // 1000 for at, after in zip(ms, ms[1:], strict=False) if at != after and at // 1000 == after // 1000}
+    return [moment(at, exact if at < HOUR_MS else at // 1000 in crowded) for at in ms]
 
 
 @dataclass(frozen=True)

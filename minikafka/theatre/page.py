@@ -32,7 +32,7 @@ class _Texts:
         return self._where[text]
 
 
-def page(*, title: str, corner: str, foot: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
+def page(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
          prediction: dict[str, Any] | None, begin: int) -> str:  # fmt: skip
     """The whole HTML text."""
     texts = _Texts()
@@ -50,13 +50,12 @@ def page(*, title: str, corner: str, foot: str, steps: Sequence[dict[str, Any]],
     parts = {
         "title": escape(title),
         "corner": escape(corner),
-        "foot": escape(foot),
         "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
         "js": room.joinpath("player.js").read_text(encoding="utf-8"),
         "play": play,
     }
     html = room.joinpath("page.html").read_text(encoding="utf-8")
-    for name in ("title", "corner", "foot", "css", "js", "play"):  # the data last: nothing in it is replaced again
+    for name in ("title", "corner", "css", "js", "play"):  # the data last: nothing in it is replaced again
         html = html.replace("{{" + name + "}}", parts[name])
     return html
 

@@ -40,7 +40,7 @@ class PartitionerPlay(Play):
         self.others = len(used) - len(self.keys)
         self.count = 0
         self.bins: dict[int, dict[str | None, int]] = {}
-        self.hashes: dict[str, int] = {}
+        self.hashes: dict[str | None, int] = {}  # of the keys whose latest record went where murmur2 says
         self.went: dict[str | None, list[list[int]]] = {}  # key -> [partition count, partition] in the order of events
         self.now: dict[str, Any] | None = None
         self.grown: tuple[str, int] | None = None
@@ -82,7 +82,7 @@ class PartitionerPlay(Play):
         marks = [{"lane": _lane(key), "text": "moves", "of": self.number} for key in self.keys if key in moved]
         return Told(sentence, f"{self.count} partitions", marks=marks)
 
-    def _place(self, key: str, count: int) -> int | None:
+    def _place(self, key: str | None, count: int) -> int | None:
         return (self.hashes[key] & 0x7FFFFFFF) % count if key in self.hashes and count else None
 
     def _choose(self, event: Event) -> Told:
@@ -95,6 +95,8 @@ class PartitionerPlay(Play):
         before.append([count, partition])
         if d.get("hash") is not None and key is not None:
             self.hashes[key] = d["hash"]
+        else:
+            self.hashes.pop(key, None)
         bin_ = self.bins.setdefault(partition, {})
         bin_[key] = bin_.get(key, 0) + 1
         kind = _kind(d)
@@ -137,7 +139,7 @@ class PartitionerPlay(Play):
 
     def _next(self, key: str | None, places: list[list[int]]) -> int | None:
         """Where the key's next record goes, as far as a hash tells; None without one."""
-        return self._place(key, max(self.count, places[-1][0])) if key is not None and key in self.hashes else None
+        return self._place(key, max(self.count, places[-1][0]))
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -266,14 +268,10 @@ class PartitionerPlay(Play):
         name = "no key" if key is None else key
         letter = self.letters[key]
         name = name if letter in (NO_KEY, name) else f"{letter} {name}"
-        last = entry["places"][-1][1]
-        coming = last if entry["next"] is None else entry["next"]
-        came = [partition for _, partition in entry["places"] if partition != coming]
-        if key is None or entry["next"] is None:
-            number = f"P{last}"
-        else:
-            number = f"P{came[-1]} → P{coming}" if came else f"P{coming}"
-        return Lane(_lane(key), name, "quiet", number)
+        way = [partition for _, partition in entry["places"]] + [entry["next"]] * (entry["next"] is not None)
+        turns = [partition for partition, before in zip(way, [None, *way], strict=False) if partition != before]
+        latest = turns[-1:] if key is None else turns[-2:]
+        return Lane(_lane(key), name, "quiet", " → ".join(f"P{partition}" for partition in latest))
 
 
 def _kind(d: dict[str, Any]) -> str:

@@ -95,7 +95,6 @@ class Picture:
         return page.page(
             title=self.title,
             corner=self._corner(),
-            foot=self.play.foot,
             steps=[self._step(scene) for scene in self.scenes],
             layouts=[self.drawings(width) for width in (WIDE, NARROW)],
             prediction=self.prediction.to_json() if self.prediction else None,
@@ -120,7 +119,13 @@ class Picture:
             "chapter": scene["chapter"],
             "because": scene["because"],
             "of": scene["of"],
+            "foot": self._foot(scene["step"]),
         }
+
+    def _foot(self, step: int) -> str:
+        """The rule under the picture; it would give a prediction's answer away before the surprise."""
+        stop = self.prediction.stop if self.prediction else None
+        return self.play.foot if stop is None or step > stop else ""
 
     def _corner(self) -> str:
         return "" if self.seed is None else f"seed {self.seed}"

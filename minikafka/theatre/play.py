@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Lanes, Scene, seconds
+from minikafka.theatre.lanes import Lanes, Scene, times
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and troubles, and skip evenly among
@@ -109,10 +109,9 @@ def fold(play: Play, trace: Sequence[Event]) -> list[Scene]:
         told_at[event.id] = len(scenes)
         scenes.append(_scene(len(scenes), position, event, told, event.at - origin, play.space()))
         scenes[-1]["because"] = _find(told.because or event.cause, told_at, causes, len(scenes) - 1)
-    exact = any(scene["at"] % 10 for scene in scenes)
-    for scene in scenes:
+    for scene, time in zip(scenes, times([scene["at"] for scene in scenes]), strict=True):
         scene["of"] = len(scenes)
-        scene["time"] = seconds(scene["at"], exact)
+        scene["time"] = time
         scene["summary"] = play.summary(scene["space"])
     scenes = _thin(scenes)
     play.lanes = Lanes(scenes)

@@ -77,6 +77,16 @@
     svg.setAttribute('width', Math.round(layout.width * stretch));
     svg.setAttribute('height', layout.height + 4);
     svg.setAttribute('viewBox', `0 0 ${Math.round(layout.width * stretch)} ${layout.height + 4}`);
+    reach();
+  }
+
+  // Where the drawing is wider than the page, it must scroll by keys too.
+  function reach() {
+    const stage = at('stage'), scrolls = stage.scrollWidth > stage.clientWidth;
+    for (const [name, value] of [['tabindex', '0'], ['role', 'region'], ['aria-label', 'the picture, scrolls sideways']]) {
+      if (scrolls) stage.setAttribute(name, value);
+      else stage.removeAttribute(name);
+    }
   }
 
   // A cell is a box with its words: text and more in the middle (below each other in a tall box), a number under it.
@@ -338,7 +348,7 @@
   function unmark() {
     marked.forEach(node => node.classList.remove('cause'));
     marked = [];
-    at('foot').textContent = foot;
+    at('foot').textContent = steps[cursor].foot;
   }
 
   function explain(step, tip) {
@@ -346,7 +356,7 @@
     const because = step === undefined ? null : steps[step].because;
     if (!tip && step !== undefined && step !== cursor) tip = `${steps[step].time} ${steps[step].sentence}`;
     const cause = because === null ? '' : `because of event ${steps[because].number}, ${steps[because].time}: ${steps[because].sentence}`;
-    at('foot').textContent = [tip, cause].filter(Boolean).join(' · ') || foot;
+    at('foot').textContent = [tip, cause].filter(Boolean).join(' · ') || steps[cursor].foot;
     if (because === null) return;
     for (const { node, shape } of elements) {
       if (shape && shape.of === because && node.style.display !== 'none') {
@@ -357,7 +367,6 @@
     }
   }
 
-  const foot = at('foot').textContent;
   at('drawing').addEventListener('mouseover', event => {
     const shape = event.target.dataset.shape && elements[event.target.dataset.shape].shape;
     if (shape && (shape.tip || shape.of !== undefined)) explain(shape.of, shape.tip);
@@ -407,23 +416,29 @@
     } catch { /* a frame of another origin keeps the height it was given */ }
   }
 
-  function fitSentence() {
-    const words = at('sentence').textContent;
-    at('said').style.minHeight = '';
+  // The highest text of any step decides: nothing jumps while it plays.
+  function reserve(box, line, texts) {
+    const words = line.textContent;
+    box.style.minHeight = '';
     let most = 0;
-    for (const scene of steps) {
-      at('sentence').textContent = scene.sentence;
-      most = Math.max(most, at('said').offsetHeight);
+    for (const text of new Set(texts)) {
+      line.textContent = text;
+      most = Math.max(most, box.offsetHeight);
     }
-    at('sentence').textContent = words;
-    at('said').style.minHeight = `${most}px`;
+    line.textContent = words;
+    box.style.minHeight = `${most}px`;
+  }
+
+  function fitTexts() {
+    reserve(at('said'), at('sentence'), steps.map(scene => scene.sentence));
+    reserve(at('foot'), at('foot'), steps.map(scene => scene.foot));
   }
 
   function resize() {
     if (at('stage').hidden) return;
     choose();
     draw(cursor, false);
-    fitSentence();
+    fitTexts();
     fitFrame();
   }
 
@@ -448,6 +463,7 @@
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
     const tag = event.target.tagName;
+    if (event.target.id === 'stage' && event.key.startsWith('Arrow')) return;
     if (tag === 'SELECT' || (tag === 'BUTTON' && event.key === ' ') || (tag === 'INPUT' && !'nt '.includes(event.key))) return;
     event.preventDefault();
     KEYS[event.key]();

@@ -98,6 +98,7 @@ class CallOut:
     x: float
     left: float
     wide: float
+    before: bool = False  # at the right edge the label stands left of its stem, and ends there
 
 
 class Row:
@@ -219,9 +220,7 @@ class Row:
     def _readers(self) -> None:
         top = self.cells_y + self.style.cell
         for call_out, level in self.places():
-            self._reader(
-                call_out.reader, call_out.x, top + 2, top + self.style.words - 6 + level * CALL_OUT, call_out.left
-            )
+            self._reader(call_out, top + 2, top + self.style.words - 6 + level * CALL_OUT)
 
     def places(self) -> list[tuple[CallOut, int]]:
         """The readers' labels, each on the highest level where no label meets another label or stem."""
@@ -230,7 +229,7 @@ class Row:
             x = self.left_of(reader.next) - 2.5 - 6 * sum(1 for other in call_outs if other.reader.next == reader.next)
             wide = text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
             fits = x + 9 + wide <= self.d.width + 8
-            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 6 - wide, 0), wide))
+            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 12 - wide, 0), wide, not fits))
         count = len(call_outs)
         choices = product(range(count), repeat=count) if 0 < count <= 4 else ()
         for levels in sorted(choices, key=lambda levels: (max(levels), sum(levels))):
@@ -238,13 +237,16 @@ class Row:
                 return list(zip(call_outs, levels, strict=True))
         return list(zip(call_outs, range(count), strict=True))
 
-    def _reader(self, reader: Reader, x: float, top: float, foot: float, left: float) -> None:
+    def _reader(self, call_out: CallOut, top: float, foot: float) -> None:
+        reader, x = call_out.reader, call_out.x
         key = f"reader/{self.key}/{reader.name}"
         colour = "trouble" if reader.trouble else reader.colour
         self.d.line(key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None)
         self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         ink = "trouble" if reader.trouble else "quiet"
-        self.d.text(key + "/name", left, foot + 6, reader.name, bold=True, more=reader.words, ink=ink, halo="paper")
+        at, anchor = (call_out.left + call_out.wide, "end") if call_out.before else (call_out.left, "start")
+        self.d.text(key + "/name", at, foot + 6, reader.name, bold=True, more=reader.words, ink=ink, halo="paper",
+                    anchor=anchor)  # fmt: skip
 
 
 def _apart(a: CallOut, b: CallOut, level: int, other: int) -> bool:

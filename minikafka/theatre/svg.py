@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from minikafka.theatre.drawing import PALETTE, Drawing, Shape, text_width
+from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
@@ -21,22 +21,24 @@ HATCH = (
 def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str, time: str, alt: str) -> str:
     """A whole SVG file, legible in both themes, with a title and a description for screen readers."""
     width = body.width + 2 * MARGIN
-    lines = _wrap(sentence, body.width - 110)
+    indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
+    room = body.width - text_width(time, 15, mono=True, bold=True) - 16
+    lines = _wrap(sentence, body.width - indent - 14)
     top = 66 + 18 * len(lines)
     height = top + 14 + body.bottom + 12
     said = "".join(
-        f'<tspan x="{MARGIN + 96}" dy="{18 if number else 0}">{escape(line)}</tspan>'
+        f'<tspan x="{MARGIN + indent}" dy="{18 if number else 0}">{escape(line)}</tspan>'
         for number, line in enumerate(lines)
     )
     header = [
         _text(MARGIN, 24, title, "ink", 16, 600),
-        _text(MARGIN, 43, scenario, "quiet", 12.5),
+        _text(MARGIN, 43, fit(scenario, room, 12.5), "quiet", 12.5),
         _text(width - MARGIN, 24, corner, "quiet", 12, mono=True, anchor="end"),
         _text(width - MARGIN, 44, time, "ink", 15, 600, mono=True, anchor="end"),
         f'<rect x="{MARGIN}" y="54" width="{body.width}" height="{8 + 18 * len(lines)}" rx="6" '
         'class="f-said l-saidline"/>',
         _text(MARGIN + 12, 71, time, "ink", 12.5, 600, mono=True),
-        f'<text x="{MARGIN + 96}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
+        f'<text x="{MARGIN + indent}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
     ]
     shapes = "\n".join(_element(shape) for shape in body.shapes.values())
     return (

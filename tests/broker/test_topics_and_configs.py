@@ -338,3 +338,11 @@ def test_a_full_disk_stops_the_node_also_when_the_metadata_log_meets_it(node):
     node.send("CreateTopics", 5, topics=[{"name": "new", "num_partitions": 1, "replication_factor": 1}])
     assert node.closed()
     assert "disk" in node.broker.stopped or "space" in node.broker.stopped
+
+
+def test_a_topic_that_is_created_because_somebody_asked_is_told():
+    events = []
+    node = Node(listeners=[events.append])
+    metadata(node, "orders")
+    metadata(node, "orders")
+    assert [event.detail["topic"] for event in events if event.kind == "TopicCreated"] == ["orders"]

@@ -35,6 +35,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     records = [] if everything else auto_created(broker, request, failed)
 
     def answer() -> dict[str, Any]:
+        if broker.trace:
+            tell(broker, records)
         if everything:
             topics = [describe(broker, topic, request) for topic in broker.image.topics.values()]
         else:
@@ -69,6 +71,14 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
         except KafkaError as error:
             failed[name] = error
     return records
+
+
+def tell(broker: Broker, created: list[MetadataRecord]) -> None:
+    """A trace event for each topic that was created because somebody asked for it."""
+    for name in (record.fields["name"] for record in created if record.name == "TopicRecord"):
+        partitions = broker.image.topic(name).partitions
+        factor = len(partitions[0].replicas)
+        broker.trace.emit("TopicCreated", topic=name, partitions=len(partitions), replication_factor=factor, configs={})
 
 
 def by_name(one: Any, request: Call) -> bool:
