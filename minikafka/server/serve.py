@@ -89,9 +89,11 @@ class Server:
         self._close_idle()
         if not self._stopping:
             say_ready()
-        while not (self._stopping or self.broker.stopped):
-            await self._next_change()
-        accepting.close()
+        try:
+            while not (self._stopping or self.broker.stopped):
+                await self._next_change()
+        finally:
+            accepting.close()
         if not self.broker.stopped:
             self.broker.stop(now())  # answers what is parked, writes the clean shutdown marker
             self._drain()

@@ -12,14 +12,14 @@ from tests.clients.test_confluent_kafka import consuming, finish, read, send
 def test_topics_configs_and_records_are_there_after_a_restart(tmp_path, stop):
     values = [b"%d" % number * 50 for number in range(2000)]
     with Served(data=tmp_path) as kafka:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
         finish(admin.create_topics([NewTopic("orders", 2, 1, config={"retention.ms": "-1"}), NewTopic("gone", 1, 1)]))
         finish(admin.delete_topics(["gone"]))
         send(kafka.bootstrap, "orders", [{"value": value, "partition": 1} for value in values])
         finish(admin.delete_records([TopicPartition("orders", 1, 500)]))
         stop(kafka)
     with Served(data=tmp_path) as kafka:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
         topics = admin.list_topics(timeout=10).topics
         assert (set(topics), len(topics["orders"].partitions)) == ({"orders"}, 2)
         [configs] = finish(admin.describe_configs([ConfigResource("topic", "orders")])).values()

@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-SIZES = [(960, "light"), (700, "dark")]
+SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,17 @@ def test_a_reader_stands_before_the_record_it_will_read_next():
                 assert drawn[f"record/0/{offset - 1}"]["x"] < at
 
 
+def test_a_label_at_the_right_edge_ends_before_its_arrow():
+    story = Story()
+    story.topic()
+    story.append(0, 0, *(("a", "v") for _ in range(20)))
+    story.poll("archive", 0, 0, 20)
+    for width in (920, 560):
+        drawn = picture("log", story.events).drawings(width)[-1].shapes
+        label, stem = drawn["reader/0/archive/name"], drawn["reader/0/archive"]
+        assert label["anchor"] == "end" and label["x"] <= stem["x"] - 10
+
+
 def test_lag_is_what_lies_between_a_reader_and_the_log_end_offset():
     for told in picture("log", retention()).scenes:
         log = told["space"]["partitions"][0]

@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import pytest
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, PALETTE, WIDE
+from minikafka.theatre.drawing import NARROW, PALETTE, WIDE, text_width
 from minikafka.theatre.keys import letters
+from minikafka.theatre.lanes import LEAST_STRETCH
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from tests.theatre import traces
 
@@ -107,6 +109,25 @@ def test_the_svg_is_well_formed_and_says_what_it_shows(pic):
         assert pic.scenes[step]["summary"] in root.find(f"{space}desc").text
         named = {element.get("id") for element in root.iter()}
         assert set(root.get("aria-labelledby").split()) <= named
+
+
+def test_long_times_are_days_and_clock_and_leave_room_for_the_sentence():
+    story = traces.Story()
+    story.at(12_400).topic()
+    for offset, at in enumerate((3_599_990, 1_123_800_000, 1_123_801_000, 1_123_801_005)):
+        story.at(at).append(0, offset, ("a", "v"))
+    pic = picture("log", story.events)
+    assert [scene["time"] for scene in pic.scenes] == [
+        "12.40 s", "3599.99 s", "day 13 00:10:00", "day 13 00:10:01", "day 13 00:10:01.005",
+    ]  # fmt: skip
+    for width in (WIDE, NARROW):
+        axis = [s for key, s in pic.drawings(width)[-1].shapes.items() if key.startswith("time/axis/")]
+        assert all(
+            (b["x"] - a["x"]) * LEAST_STRETCH >= text_width(a["text"] + b["text"], 12, mono=True) / 2
+            for a, b in pairwise(axis)
+        )
+    sentence = re.search(r'<text x="(\d+)" y="71"[^>]*><tspan', pic.svg()).group(1)
+    assert int(sentence) > 32 + len("day 13 00:10:01.005") * 12.5 * 0.61
 
 
 def test_every_text_is_twelve_pixels_or_more(pic):

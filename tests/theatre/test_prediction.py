@@ -41,6 +41,15 @@ def test_an_answer_that_is_no_option_is_said_as_it_is():
     assert asked("2", answer=5, options=["0", "1", "2"]).prediction.verdict == "You said (3) 2. It was 5."
 
 
+def test_the_rule_under_the_picture_waits_for_the_surprise():
+    def feet(pic):
+        return [bool(pic._foot(scene["step"])) for scene in pic.scenes]
+
+    stop = asked(mine=1).prediction.stop
+    assert feet(asked(mine=1)) == feet(asked()) == [step > stop for step in range(len(asked().scenes))]
+    assert all(feet(picture("log", alice())))
+
+
 def test_without_a_surprise_it_asks_at_the_start():
     assert asked(surprise=None).prediction.stop == 0
     assert asked(surprise=lambda event: False).prediction.stop == 0
