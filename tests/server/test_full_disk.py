@@ -23,7 +23,9 @@ def test_a_full_disk_stops_the_node_with_one_plain_line_and_loses_nothing_acknow
         producer = Producer(
             {"bootstrap.servers": served.bootstrap, "retries": 0, "message.timeout.ms": 3000, "log_level": 0}
         )
-        while served.process.poll() is None:
+        for _ in range(200):
+            if served.process.poll() is not None:
+                break
             try:
                 producer.produce("orders", bytes(50_000), on_delivery=delivered)
                 producer.flush(1)
