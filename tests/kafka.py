@@ -47,11 +47,18 @@ def java_command(main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM) ->
 def java_tool(
     main_class: str, *args: str, input: str | bytes | None = None, timeout: float = 60, jvm: Sequence[str] = SMALL_JVM
 ) -> subprocess.CompletedProcess:
-    """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the caller looks at the exit code."""
+    """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the caller looks at the exit code.
+
+    What the JVM says of JAVA_TOOL_OPTIONS is not the tool's and left out.
+    """
     command = java_command(main_class, *args, jvm=jvm)
     as_text = not isinstance(input, bytes)
     source = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
-    return subprocess.run(command, capture_output=True, text=as_text, timeout=timeout, check=False, **source)
+    done = subprocess.run(command, capture_output=True, text=as_text, timeout=timeout, check=False, **source)
+    if as_text:
+        lines = done.stderr.splitlines(keepends=True)
+        done.stderr = "".join(line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS"))
+    return done
 
 
 def free_ports(count: int) -> list[int]:

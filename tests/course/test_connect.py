@@ -82,8 +82,8 @@ def test_without_a_name_a_kernel_has_one_kafka_of_its_own_and_takes_it_along():
 def test_interrupting_the_kernel_leaves_its_kafka_alone():
     program = (
         "from minikafka.course.connect import bootstrap, connect\n"
-        "print(bootstrap(), flush=True)\n"
-        "try:\n    input()\nexcept KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
+        "address = bootstrap()\n"
+        "try:\n    print(address, flush=True)\n    input()\nexcept KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
     )
     kernel = in_a_kernel(program)
     address = kernel.stdout.readline().strip()
