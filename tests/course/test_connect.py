@@ -83,7 +83,8 @@ def test_interrupting_the_kernel_leaves_its_kafka_alone():
     program = (
         "from minikafka.course.connect import bootstrap, connect\n"
         "address = bootstrap()\n"
-        "try:\n    print(address, flush=True)\n    input()\nexcept KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
+        "try:\n    print(address, flush=True)\n    input()\n"
+        "except KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
     )
     kernel = in_a_kernel(program)
     address = kernel.stdout.readline().strip()
