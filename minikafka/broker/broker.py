@@ -16,7 +16,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
@@ -28,7 +27,7 @@ from minikafka.cluster import controller
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quorum import Quorum
 from minikafka.storage.checkpoints import read_meta_properties, write_meta_properties
-from minikafka.storage.disk import Disk
+from minikafka.storage.disk import Disk, Random
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError

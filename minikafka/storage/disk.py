@@ -15,13 +15,19 @@ import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from typing import IO, Protocol
 
 from minikafka.storage.system import Buffer, lock, pread, pwrite, sync_folder
 
 MAX_OPEN_FILES = 200  # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
 _SECTOR = 512  # bytes that a disk writes at once
+
+
+class Random(Protocol):
+    """A source of randomness, such as random.Random: the core is handed one and asks it for nothing but this."""
+
+    def random(self) -> float:
+        """From 0 up to, but not including, 1."""
 
 
 class File(Protocol):
