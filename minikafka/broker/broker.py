@@ -138,7 +138,7 @@ class Broker:
             self._register(directory_id, now)
             self._recovery = self.replicas.load(now)
         except KafkaError as error:
-            self._fail(error)
+            self.storage_failed(error)
 
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery."""
@@ -198,7 +198,7 @@ class Broker:
             else:
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
         except KafkaError as error:
-            self._fail(error)
+            self.storage_failed(error)
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
@@ -247,7 +247,10 @@ class Broker:
 
     def storage_failed(self, error: KafkaError) -> None:
         """The only log directory failed: the request still gets its KAFKA_STORAGE_ERROR, then the node stops."""
-        self._fail(error)
+        if self.stopped is None:
+            self.stopped = f"node {self.node_id} stops: {error.message}"
+            if self.trace:
+                self.trace.emit("NodeStopped", why=error.message)
 
     # -- inside
 
@@ -260,7 +263,7 @@ class Broker:
             answer = handle(self, call, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
-                self._fail(error)
+                self.storage_failed(error)
             answer = refusal(call.api, error)
         if isinstance(answer, Wait):
             wait, answer = answer, answer.attempt(now, False)
@@ -358,12 +361,6 @@ class Broker:
                 return
         self._recovery = None
         self.ready = True
-
-    def _fail(self, error: KafkaError) -> None:
-        if self.stopped is None:
-            self.stopped = f"node {self.node_id} stops: {error.message}"
-            if self.trace:
-                self.trace.emit("NodeStopped", why=error.message)
 
 
 def refusal(api: str, error: KafkaError) -> dict[str, Any]:

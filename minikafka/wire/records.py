@@ -35,6 +35,7 @@ from typing import NamedTuple
 from minikafka.wire.compression import CODECS, compress, decompress
 from minikafka.wire.crc import Buffer, crc32c
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.messages import encode_data
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -376,12 +377,10 @@ def encode_end_transaction(
 
 
 def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) -> bytes:
-    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters.
-
-    It is a flexible message: arrays announce their length plus one, and a zero ends each struct (no tagged fields).
-    """
-    voter_list = bytes([len(voters) + 1]) + b"".join(_INT32.pack(voter) + b"\0" for voter in voters)
-    return encode_control_batch(LEADER_CHANGE, struct.pack(">hi", 0, leader_id) + voter_list * 2 + b"\0", timestamp)
+    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters."""
+    listed = [{"voter_id": voter} for voter in voters]
+    change = {"version": 0, "leader_id": leader_id, "voters": listed, "granting_voters": listed}
+    return encode_control_batch(LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp)
 
 
 def control_type(record: Record) -> int:

@@ -58,12 +58,12 @@ def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tup
     if partition.timestamp == LATEST:
         return -1, end, replica.leader_epoch
     if partition.timestamp == EARLIEST:
-        return -1, replica.log.log_start_offset, replica.log.epochs.epoch_at(replica.log.log_start_offset)
+        return -1, replica.log.log_start_offset, replica.log.leader_epoch_at(replica.log.log_start_offset)
     if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
         newest = replica.log.max_timestamp()
         if newest is None:
             return -1, -1, -1
-        return newest[0], newest[1], replica.log.epochs.epoch_at(newest[1])
+        return newest[0], newest[1], replica.log.leader_epoch_at(newest[1])
     if partition.timestamp < 0:
         raise KafkaError(Error.UNSUPPORTED_VERSION)
     found = replica.log.offset_for_timestamp(partition.timestamp)

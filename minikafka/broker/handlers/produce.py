@@ -98,11 +98,6 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
             Error.INVALID_RECORD, f"Produce requests with version {version} must have at least one record batch"
         )
     batch = read_header(records)
-    if batch.magic != 2:
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2",
-        )
     if batch.size_bytes != len(records):
         raise KafkaError(
             Error.INVALID_RECORD,
@@ -195,7 +190,7 @@ def refusal(index: int, error: KafkaError) -> dict[str, Any]:
         "base_offset": -1,
         "log_append_time_ms": -1,
         "log_start_offset": -1,
-        "record_errors": [{"batch_index": index, "batch_index_error_message": why} for index, why in blamed.items()],
+        "record_errors": [{"batch_index": at, "batch_index_error_message": why} for at, why in blamed.items()],
         "error_message": error.message,
     }
 
