@@ -6,9 +6,9 @@ import argparse
 import sys
 
 SERVER_PROPERTIES = """\
-Server properties are Apache Kafka's defaults, with two differences so far:
-  log.cleanup.policy    only delete, no compaction
-  compression.type      only producer: batches stay as the producer compressed them
+Server properties are Apache Kafka's defaults, with these differences:
+  compression.type                  only producer: batches stay as the producer compressed them
+  group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
 """
 
 
@@ -45,6 +45,10 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
     add("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")
     add("--verbose", action="store_true", help="say who connects and what they speak")
+    add(
+        "--override", type=server_property, action="append", default=[], metavar="NAME=VALUE",
+        help="a server property, by Kafka's name; may be given many times",
+    )  # fmt: skip
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -54,6 +58,14 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
     return number
+
+
+def server_property(text: str) -> tuple[str, str]:
+    """NAME=VALUE from the command line."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example num.partitions=3")
+    return name, value
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.fetch_sessions import FetchSessions
+from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.waiting import Parked, Wait, Waiting
@@ -114,6 +115,7 @@ class Broker:
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace)
+        self.groups = GroupCoordinator(self)
         self.quorum = Quorum(disk, node_id, self._committed, trace)
         self.cluster_id = ""
         self.broker_epoch = -1
@@ -143,6 +145,7 @@ class Broker:
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery."""
         self._enter(now)
+        self.groups.close()
         for parked in self.waiting.everything():
             self._attempt(parked, now, expired=True)
         self.replicas.close(self.broker_epoch)
@@ -197,17 +200,18 @@ class Broker:
                 self._recover()
             else:
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
+                self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
         except KafkaError as error:
             self.storage_failed(error)
+        self._wake(now)
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         soonest = self._now.monotonic_ms + 1
         if self._recovery is not None:
             return soonest
-        parked = self.waiting.next_deadline()
-        background = self.replicas.next_deadline()
-        return max(soonest, background if parked is None else min(parked, background))
+        deadlines = (self.waiting.next_deadline(), self.groups.next_deadline(), self.replicas.next_deadline())
+        return max(soonest, min(at for at in deadlines if at is not None))
 
     # -- for handlers
 
@@ -351,6 +355,7 @@ class Broker:
         if self.ready:
             for key in self.replicas.follow(record):
                 self.moved(key, 1 << 62)
+            self.groups.follow(record, self._now)
 
     def _recover(self) -> None:
         assert self._recovery is not None
@@ -361,6 +366,7 @@ class Broker:
                 return
         self._recovery = None
         self.ready = True
+        self.groups.start()
 
 
 def refusal(api: str, error: KafkaError) -> dict[str, Any]:

@@ -44,16 +44,20 @@ class Config(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-_B, _S, _I, _L, _LIST = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.LIST
+_B, _S, _I, _L, _D, _LIST = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.DOUBLE, Type.LIST
 
 # fmt: off
 TOPIC_CONFIGS = {row.name: row for row in (
-    Config("cleanup.policy", _LIST, "delete", "What happens to old segments: delete.",
-           "log.cleanup.policy", choices=("delete",)),
+    Config("cleanup.policy", _LIST, "delete", "What happens to old segments: delete, compact or both.",
+           "log.cleanup.policy", choices=("compact", "delete")),
     Config("compression.type", _S, "producer", "Batches stay as the producer compressed them.",
            "compression.type", choices=("producer",)),
+    Config("delete.retention.ms", _L, 86_400_000, "How long compaction keeps tombstones for those who still read.",
+           "log.cleaner.delete.retention.ms", 0),
     Config("index.interval.bytes", _I, 4096, "An index entry at most every so many bytes.",
            "log.index.interval.bytes", 0),
+    Config("max.compaction.lag.ms", _L, LONG_MAX, "A record is compacted once it is older than this.",
+           "log.cleaner.max.compaction.lag.ms", 1),
     Config("max.message.bytes", _I, 1_048_588, "The largest record batch that is accepted.", "message.max.bytes", 0),
     Config("message.timestamp.after.max.ms", _L, 3_600_000, "How far a timestamp may lie in the future.",
            "log.message.timestamp.after.max.ms", 0),
@@ -61,6 +65,10 @@ TOPIC_CONFIGS = {row.name: row for row in (
            "log.message.timestamp.before.max.ms", 0),
     Config("message.timestamp.type", _S, "CreateTime", "Who stamps records: the producer or the broker.",
            "log.message.timestamp.type", choices=("CreateTime", "LogAppendTime")),
+    Config("min.cleanable.dirty.ratio", _D, 0.5, "A log is compacted when more of it than this is dirty.",
+           "log.cleaner.min.cleanable.ratio", 0, 1),
+    Config("min.compaction.lag.ms", _L, 0, "A record is not compacted before it is so old.",
+           "log.cleaner.min.compaction.lag.ms", 0),
     Config("min.insync.replicas", _I, 1, "How many replicas must be in sync for acks=all.", "min.insync.replicas", 1),
     Config("retention.bytes", _L, -1, "Old segments go when a partition is larger than this; -1: no limit.",
            "log.retention.bytes"),
@@ -77,12 +85,37 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1),
     Config("delete.topic.enable", _B, True, "DeleteTopics is allowed."),
     Config("fetch.max.bytes", _I, 57_671_680, "The most bytes one fetch answers with.", lowest=1024),
+    Config("group.consumer.assignment.interval.ms", _I, 1000, "Targets of a consumer group are made this far apart.",
+           lowest=0),
+    Config("group.consumer.assignors", _LIST, "uniform,range", "How the coordinator assigns (KIP-848); first: default.",
+           choices=("uniform", "range")),
+    Config("group.consumer.heartbeat.interval.ms", _I, 5000, "How often a member of a consumer group says it is alive.",
+           lowest=1),
+    Config("group.consumer.max.size", _I, INT_MAX, "The most members of a consumer group.", lowest=1),
+    Config("group.consumer.session.timeout.ms", _I, 45_000, "A member of a consumer group silent so long is out.",
+           lowest=1),
+    Config("group.initial.rebalance.delay.ms", _I, 3000, "An empty group waits so long for more members.", lowest=0),
+    Config("group.max.session.timeout.ms", _I, 1_800_000, "The longest session a classic member may ask for."),
+    Config("group.max.size", _I, INT_MAX, "The most members of a classic group.", lowest=1),
+    Config("group.min.session.timeout.ms", _I, 6000, "The shortest session a classic member may ask for."),
+    Config("log.cleaner.backoff.ms", _L, 15_000, "How long compaction waits before it looks at the logs again.",
+           lowest=0),
+    Config("log.cleaner.dedupe.buffer.size", _L, 134_217_728, "Memory for the keys of a pass of compaction.",
+           lowest=1),
     Config("log.flush.offset.checkpoint.interval.ms", _I, 60_000, "How often recovery points are written.",
            lowest=0),
     Config("log.retention.check.interval.ms", _L, 300_000, "How often retention looks at the logs.", lowest=1),
     Config("max.incremental.fetch.session.cache.slots", _I, 1000, "How many fetch sessions are kept (KIP-227).",
            lowest=0),
     Config("num.partitions", _I, 1, "Partitions of a topic when nobody says a number.", lowest=1),
+    Config("offset.metadata.max.bytes", _I, 4096, "The longest text that goes with a committed offset."),
+    Config("offsets.retention.check.interval.ms", _L, 600_000, "How often expired offsets are looked for.", lowest=1),
+    Config("offsets.retention.minutes", _I, 10_080, "An empty group's offsets are kept so long.", lowest=1),
+    Config("offsets.topic.num.partitions", _I, 50, "Partitions of __consumer_offsets.", lowest=1),
+    Config("offsets.topic.replication.factor", _I, 3, "Replicas of __consumer_offsets, if there are brokers enough.",
+           lowest=1),
+    Config("offsets.topic.segment.bytes", _I, 104_857_600, "Segments of __consumer_offsets, small for quick cleaning.",
+           lowest=1),
     Config("producer.id.expiration.ms", _I, 86_400_000, "A producer silent for so long is forgotten.", lowest=1),
     Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1),
     *(Config(row.synonym, row.type, row.default, row.documentation, None, row.lowest, row.highest, row.choices)
@@ -108,7 +141,7 @@ def parse(row: Config, text: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise _invalid(row, text, "Expected value to be either true or false")
         return text.lower() == "true"
-    if row.type in (Type.INT, Type.LONG):
+    if row.type in (Type.INT, Type.LONG, Type.DOUBLE):
         return _number(row, text)
     for part in text.split(",") if row.type is Type.LIST else [text]:
         if row.choices and part.strip() not in row.choices:
@@ -133,7 +166,14 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     for name, text in configs.items():
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-    return _checked(configs, TOPIC_CONFIGS, "topic config name")
+    checked = _checked(configs, TOPIC_CONFIGS, "topic config name")
+    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in _COMPACTION_LAGS)
+    if shortest > longest:
+        raise KafkaError(
+            Error.INVALID_CONFIG,
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})",
+        )
+    return checked
 
 
 def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
@@ -146,6 +186,8 @@ def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
+
+_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
 
@@ -208,16 +250,18 @@ def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Val
     return Value(None if text is None else parse(row, text), source, levels)
 
 
-def _number(row: Config, text: str) -> int:
-    highest = INT_MAX if row.type is Type.INT else LONG_MAX
+def _number(row: Config, text: str) -> int | float:
+    largest = INT_MAX if row.type is Type.INT else LONG_MAX
     try:
-        number = int(text)
+        number = float(text) if row.type is Type.DOUBLE else int(text)
     except ValueError:
         raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
-    if not -highest - 1 <= number <= highest:
+    if not -largest - 1 <= number <= largest:
         raise _invalid(row, text, f"Not a number of type {row.type.name}")
     if row.lowest is not None and number < row.lowest:
         raise _invalid(row, text, f"Value must be at least {row.lowest}")
+    if row.highest is not None and number > row.highest:
+        raise _invalid(row, text, f"Value must be no more than {row.highest}")
     return number
 
 

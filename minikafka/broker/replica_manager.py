@@ -1,7 +1,7 @@
 """The replicas that this node holds: made, recovered, looked after and deleted as the metadata image says.
 
-The image decides what exists; this room makes the disk agree with it. Retention, checkpoints and the removal of
-deleted files are background work in slices, so that no request waits behind them for long.
+The image decides what exists; this room makes the disk agree with it. Retention, compaction, checkpoints and the
+removal of deleted files are background work in slices, so that no request waits behind them for long.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from minikafka.cluster.metadata import METADATA_TOPIC, TOPIC_RESOURCE, Image, Me
 from minikafka.cluster.quorum import Clock
 from minikafka.cluster.replica import Replica
 from minikafka.storage import checkpoints
+from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
@@ -40,6 +41,7 @@ class ReplicaManager:
         self._image = image
         self._trace = trace
         self._background: list[Generator[int, None, None]] = []
+        self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"])
         # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
         self._timers: dict[Callable[[Clock], None], tuple[int | None, int]] = {}
         self._written: dict[str, dict[Key, int]] = {}
@@ -66,27 +68,36 @@ class ReplicaManager:
         clean = checkpoints.take_clean_shutdown(self._disk)
         recovery_points = checkpoints.read_offsets(self._disk, checkpoints.RECOVERY_POINTS)
         start_offsets = checkpoints.read_offsets(self._disk, checkpoints.LOG_START_OFFSETS)
+        dirty_offsets = checkpoints.read_offsets(self._disk, checkpoints.CLEANER_OFFSETS)
         for topic, number, partition in list(self._image.all_partitions()):
             if self._node_id in partition.replicas:
                 key = topic, number
-                replica = self._create(*key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0))
+                replica = self._create(
+                    *key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0), dirty_offsets.get(key, 0)
+                )
                 yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
                 replica.begin_epoch()
                 replica.advance_high_watermark()
+        self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
+        self._write_cleaner_offsets()
         checkpoint_ms = self._config["log.flush.offset.checkpoint.interval.ms"]
         for work, period_ms in (
             (self._clean_up, self._config["log.retention.check.interval.ms"]),
             (self._write_recovery_points, max(1, checkpoint_ms)),
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
+            (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
 
     def changed(self, now: Clock) -> None:
-        """Some log has a new beginning or end: its checkpoints will have to follow."""
-        for work in (self._write_recovery_points, self._write_high_watermarks):
-            due_ms, period_ms = self._timers[work]
-            if due_ms is None:
-                self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+        """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
+        for work in (self._write_recovery_points, self._write_high_watermarks, self._compact):
+            if self._timers[work][0] is None:
+                self._arm(work, now.monotonic_ms)
+
+    def _arm(self, work: Callable[[Clock], None], now_ms: int) -> None:
+        _, period_ms = self._timers[work]
+        self._timers[work] = (now_ms + period_ms, period_ms)
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
         """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
@@ -108,12 +119,19 @@ class ReplicaManager:
                     removal = replica.log.delete()
                     next(removal, None)  # renames the folder, so that a new topic may take its name at once
                     self._background.append(removal)
+                    self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit
                     yield "partition", *key
         elif record.name == "ConfigRecord":
             self._reconfigure(record.fields)
 
     def _create(
-        self, topic: str, number: int, partition: Partition, recovery_point: int = 0, log_start_offset: int = 0
+        self,
+        topic: str,
+        number: int,
+        partition: Partition,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        first_dirty_offset: int = 0,
     ) -> Replica:
         topic_id = self._image.topics[topic].topic_id
         log = Log(
@@ -126,6 +144,7 @@ class ReplicaManager:
             topic_id=topic_id,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            first_dirty_offset=first_dirty_offset,
         )
         replica = self.replicas[topic, number] = Replica(topic_id, partition, log, self._node_id, self._trace)
         replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
@@ -136,6 +155,7 @@ class ReplicaManager:
             if fields["resource_type"] != TOPIC_RESOURCE or fields["resource_name"] == topic:
                 replica.log.config = self._log_config(topic)
                 replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
+        self._arm(self._compact, self._now_ms)
 
     def _topic_value(self, topic: str, name: str) -> Any:
         return self._config.topic_value(self._image, self._node_id, topic, name).value
@@ -150,7 +170,7 @@ class ReplicaManager:
     # -- background
 
     def tick(self, now: Clock, budget_bytes: int) -> None:
-        """Timers that are due, then a slice of deletion."""
+        """Timers that are due, then a slice of deletion and compaction."""
         self._now_ms = now.monotonic_ms
         for work, (due_ms, period_ms) in self._timers.items():
             if due_ms is not None and due_ms <= now.monotonic_ms:
@@ -162,15 +182,22 @@ class ReplicaManager:
                 del self._background[0]
             else:
                 budget_bytes -= max(spent, 1)
+        if self._cleaner.busy and budget_bytes > 0:
+            got_further = self._cleaner.advance(budget_bytes)
+            if got_further is not None:
+                self._write_cleaner_offsets()
+                _, period_ms = self._timers[self._compact]
+                self._timers[self._compact] = (now.monotonic_ms + (0 if got_further else period_ms), period_ms)
 
     def next_deadline(self) -> int:
         """Monotonic ms of the next background work."""
-        if self._background:
+        if self._background or self._cleaner.busy:
             return self._now_ms + 1
         return min(due_ms for due_ms, _ in self._timers.values() if due_ms is not None)
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""
+        self._cleaner.stop()
         for replica in self.replicas.values():
             replica.log.close()
         self._write_recovery_points()
@@ -180,9 +207,14 @@ class ReplicaManager:
     def _clean_up(self, now: Clock) -> None:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
-        period_ms = self._timers[self._clean_up][1]
-        self._timers[self._clean_up] = (now.monotonic_ms + period_ms, period_ms)
+        self._arm(self._clean_up, now.monotonic_ms)
         self.changed(now)
+
+    def _compact(self, now: Clock) -> None:
+        if not self._cleaner.busy:
+            logs = [(replica.log, replica.last_stable_offset) for replica in self.replicas.values()]
+            if self._cleaner.begin(logs, now.wall_ms) and not self._cleaner.busy:
+                self._arm(self._compact, now.monotonic_ms)
 
     def _write_recovery_points(self, now: Clock | None = None) -> None:
         self._checkpoint(checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point)
@@ -191,8 +223,14 @@ class ReplicaManager:
     def _write_high_watermarks(self, now: Clock | None = None) -> None:
         self._checkpoint(checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark)
 
+    def _write_cleaner_offsets(self) -> None:
+        offsets = {key: replica.log.first_dirty_offset for key, replica in self.replicas.items()}
+        self._write(checkpoints.CLEANER_OFFSETS, {key: offset for key, offset in offsets.items() if offset})
+
     def _checkpoint(self, name: str, offset: Callable[[Replica], int]) -> None:
-        offsets = {key: offset(replica) for key, replica in self.replicas.items()}
+        self._write(name, {key: offset(replica) for key, replica in self.replicas.items()})
+
+    def _write(self, name: str, offsets: dict[Key, int]) -> None:
         if self._written.get(name) != offsets:
             checkpoints.write_offsets(self._disk, name, offsets)
             self._written[name] = offsets

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from minikafka.wire.errors import Error, KafkaError
 
 METADATA_TOPIC = "__cluster_metadata"
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = (OFFSETS_TOPIC,)  # listed like others, but clients may not write to them
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # ConfigResource.Type
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out

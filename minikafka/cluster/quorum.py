@@ -16,7 +16,7 @@ from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.storage.disk import Disk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
-from minikafka.wire.messages import decode_record, encode_record
+from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change
 
 DIRECTORY = f"{METADATA_TOPIC}-0"

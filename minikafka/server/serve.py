@@ -24,6 +24,7 @@ from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.connection import Connection
 from minikafka.storage.disk import FolderDisk
 from minikafka.trace import Event, Trace
+from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 NODE_ID = 1
 LISTENER = "PLAINTEXT"
+PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs from Kafka: serve --help says why
 FLUSH_SECONDS = 2.0  # how long a stopping server waits for clients to read their last answers
 
 
@@ -268,7 +270,10 @@ async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     listener = listen_socket(args.host, args.port)
     port = listener.getsockname()[1]
     host = args.advertised_host or args.host
-    config = BrokerConfig(advertised={LISTENER: (host, port)}, properties={})
+    try:
+        config = BrokerConfig(advertised={LISTENER: (host, port)}, properties=PROPERTIES | dict(args.override))
+    except KafkaError as error:
+        raise CannotServe(f"--override: {error.message}") from error
     trace = Trace(f"broker {NODE_ID}")
     flush_trace = None
     if args.trace:

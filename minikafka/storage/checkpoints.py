@@ -3,6 +3,7 @@
 `recovery-point-offset-checkpoint`      up to where each log is known to be on disk; recovery reads from there
 `log-start-offset-checkpoint`           where a log begins, if DeleteRecords moved that into a segment
 `replication-offset-checkpoint`         high watermarks
+`cleaner-offset-checkpoint`             up to where each compacted log is clean
 `meta.properties`                       whose folder this is
 `.kafka_cleanshutdown`                  there if the last stop was clean; removed at start
 `partition.metadata`                    in a log's folder: the topic's id
@@ -20,6 +21,7 @@ from minikafka.storage.disk import Disk
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 PARTITION_METADATA = "partition.metadata"

@@ -15,9 +15,12 @@ begin reading batch headers; from the batch that holds the offset, bytes go out 
 batch may begin before the wanted offset: the consumer skips what it didn't ask for. In a log offsets only grow, and
 none stands there twice, yet there may be gaps.
 
-Deleting. The log is cut at both ends only. At the front go whole segments, because they are too old or the log is too
+Deleting. The log is cut at both ends. At the front go whole segments, because they are too old or the log is too
 large (retention.py); the log start offset may also be moved into a segment, by DeleteRecords (KIP-107). At the end go
 records that a new leader never had (truncate_to).
+
+Compacting. In a compacted topic, closed segments are replaced by shorter ones that keep of each key only the latest
+record, at its offset (compaction.py).
 
 Restarting. Up to the recovery point all is synced to disk. After a crash only what lies behind it is read and
 checked, and the log ends with the last batch that is whole (recovery.py). A batch is there or not: if the disk is
@@ -38,7 +41,7 @@ from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
-from minikafka.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from minikafka.storage.segment import Segment
 from minikafka.storage.system import Buffer
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -51,7 +54,8 @@ class Log:
 
     A folder that wasn't there is made, and the log is ready; else `recover` comes first. log_end_offset: the offset
     that the next record gets. log_start_offset: the first one that may be read. recovery_point: what is below is
-    synced. topic_id: 16 bytes. Errors of the disk come out as KAFKA_STORAGE_ERROR, and leave the log as it was.
+    synced. first_dirty_offset: what is below has no key twice, in a compacted log. topic_id: 16 bytes. Errors of the
+    disk come out as KAFKA_STORAGE_ERROR, and leave the log as it was.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Log:
         topic_id: bytes | None = None,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        first_dirty_offset: int = 0,
     ) -> None:
         self.disk = disk
         self.directory = directory
@@ -76,6 +81,7 @@ class Log:
         self.recovery_point = recovery_point
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_start_offset
+        self.first_dirty_offset = first_dirty_offset
         self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
         with as_storage_errors(directory):
             self._claim(topic_id)
@@ -87,6 +93,7 @@ class Log:
             self.producers = ProducerState(disk, directory)
             if new:
                 self.recovery_point = log_start_offset
+                self.first_dirty_offset = 0
                 self.producers.reset(log_start_offset)
                 self.segments.append(self.open_segment(log_start_offset))
 
@@ -113,9 +120,9 @@ class Log:
         """The segment that is written to."""
         return self.segments[-1]
 
-    def open_segment(self, base_offset: int) -> Segment:
+    def open_segment(self, base_offset: int, suffix: str = "") -> Segment:
         """A segment's files, made if they aren't there."""
-        return Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes)
+        return Segment(self.disk, self.directory, base_offset, self.config.index_interval_bytes, suffix)
 
     def tell(self, kind: str, **detail: Any) -> None:
         """A trace event of this partition; only behind `if log.trace`."""
@@ -168,7 +175,7 @@ class Log:
             for header in headers:
                 if header.partition_leader_epoch > self.epochs.latest:
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-            why = self._reason_to_roll(len(batches), headers, now_ms)
+            why = self.active.reason_to_close(self.config, len(batches), headers, now_ms)
             if why:
                 self.roll(headers[0].base_offset, why)
             self.active.append(batches, headers, now_ms)
@@ -181,31 +188,6 @@ class Log:
         )
 
     # -- rolling
-
-    def _reason_to_roll(self, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None) -> str:
-        """Why these batches must not go into the active segment; "" if they may.
-
-        Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
-        rolled by time alone.
-        """
-        active, config = self.active, self.config
-        if not active.size:
-            return ""
-        if active.size + size_bytes > config.segment_bytes:
-            return f"it would become larger than segment.bytes ({config.segment_bytes})"
-        newest = max([header.max_timestamp for header in headers])
-        first = active.first_timestamp
-        age_ms = newest - first if first >= 0 else (now_ms or 0) - (active.appended_ms or now_ms or 0)
-        if age_ms > config.segment_ms:
-            return f"its first record is older than segment.ms ({config.segment_ms})"
-        if headers[-1].last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
-            return "its indexes can't hold so large an offset"
-        if (
-            active.index.size_bytes + 8 > config.segment_index_bytes
-            or active.time_index.size_bytes + 24 > config.segment_index_bytes
-        ):
-            return f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
-        return ""
 
     def roll(self, base_offset: int, why: str, sync: bool = True) -> None:
         """Close the active segment and begin a new one. What is closed is synced, with the state of its producers."""
@@ -311,6 +293,7 @@ class Log:
             self.log_end_offset = recovery.truncate(self, offset)
             self.recovery_point = min(self.recovery_point, self.log_end_offset)
             self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+            self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
         if self.trace:
             self.tell("LogTruncated", log_end_offset=self.log_end_offset)
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
+from minikafka.storage import compaction
 from minikafka.storage.segment import INDEX, LOG, TIME_INDEX, Segment, file_name
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
 
-_LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp")
+_LEFTOVERS = (".deleted", ".tmp")
 
 
 def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, None]:
@@ -28,7 +29,7 @@ def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, No
     log.producers.find_snapshots(log.disk.listdir(log.directory))
     dropped_bytes, why = 0, ""
     if clean and not rebuild:
-        log.log_end_offset = log.recovery_point = _next_offset(log.active)
+        log.log_end_offset = log.recovery_point = log.active.next_offset()
         yield from _replay_producers(log, log.log_end_offset)
     else:
         yield from _replay_producers(log, log.recovery_point)
@@ -36,6 +37,7 @@ def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, No
     if log.log_end_offset < log.log_start_offset:
         start_over(log, log.log_start_offset)
     log.recovery_point = min(log.recovery_point, log.log_end_offset)
+    log.first_dirty_offset = min(log.first_dirty_offset, log.log_end_offset)
     log.epochs.truncate_from_end(log.log_end_offset)
     log.epochs.truncate_from_start(log.log_start_offset)
     log.producers.end_offset = log.log_end_offset
@@ -48,6 +50,7 @@ def recover(log: Log, budget_bytes: int, clean: bool) -> Generator[int, None, No
 
 def _open_segments(log: Log) -> set[int]:
     """Open the segments, delete leftovers. Returns base offsets of those whose indexes are missing."""
+    compaction.finish_swap(log)
     names = set(log.disk.listdir(log.directory))
     base_offsets = sorted(
         int(name[: -len(LOG)]) for name in names if name.endswith(LOG) and name[: -len(LOG)].isdigit()
@@ -60,15 +63,6 @@ def _open_segments(log: Log) -> set[int]:
     missing = {base for base in base_offsets for suffix in (INDEX, TIME_INDEX) if file_name(base, suffix) not in names}
     log.segments = [log.open_segment(base_offset) for base_offset in base_offsets or [log.log_start_offset]]
     return missing
-
-
-def _next_offset(segment: Segment) -> int:
-    """The offset behind a segment's last batch: the last index entry is at most an interval away from it."""
-    last = segment.index.last
-    offset = segment.base_offset
-    for _, header in segment.headers(last.value if last else 0):
-        offset = header.next_offset
-    return offset
 
 
 def _check(log: Log, budget_bytes: int, rebuild: set[int]) -> Generator[int, None, tuple[int, str]]:
@@ -84,7 +78,7 @@ def _check(log: Log, budget_bytes: int, rebuild: set[int]) -> Generator[int, Non
             dropped_bytes = size_before - segment.size + sum(later.size for later in log.segments[number + 1 :])
             _remove_segments(log, number + 1)
             break
-    log.log_end_offset = _next_offset(log.active)
+    log.log_end_offset = log.active.next_offset()
     return dropped_bytes, why
 
 
@@ -155,4 +149,4 @@ def start_over(log: Log, offset: int) -> None:
     log.active.flush()
     log.epochs.clear()
     log.producers.reset(offset)
-    log.log_start_offset = log.log_end_offset = log.recovery_point = offset
+    log.log_start_offset = log.log_end_offset = log.recovery_point = log.first_dirty_offset = offset

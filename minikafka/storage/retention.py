@@ -1,5 +1,5 @@
 """What is deleted at the front of a log: whole segments, never a part of one. And the end of a log whose topic was
-deleted.
+deleted. A topic that is only compacted loses nothing but what lies below its log start offset.
 
 Three reasons, in Kafka's order: the segment lies below the log start offset; the log would still be as large as
 retention.bytes without it; its largest timestamp is older than retention.ms. Only a run of segments from the first on
@@ -26,8 +26,9 @@ _MAX_NAME = 255  # of a folder, on every file system
 def clean_up(log: Log, now_ms: int) -> None:
     """One pass."""
     delete_below_start(log)
-    _delete_by_size(log)
-    _delete_by_age(log, now_ms)
+    if log.config.deletes:
+        _delete_by_size(log)
+        _delete_by_age(log, now_ms)
 
 
 def delete_below_start(log: Log) -> None:

@@ -10,15 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from struct import Struct
 
+from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
 from minikafka.storage.index import offset_index, time_index
 from minikafka.storage.system import Buffer
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
+from minikafka.wire.records import (
+    BATCH_OVERHEAD,
+    LOG_OVERHEAD,
+    BatchHeader,
+    CorruptRecord,
+    batches,
+    crc_matches,
+    decode_batch,
+    read_header,
+)
 
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
+FILES = (LOG, INDEX, TIME_INDEX)
 
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
@@ -31,14 +42,20 @@ def file_name(offset: int, suffix: str) -> str:
 
 
 class Segment:
-    """One segment. A search may need the disk; appending needs one write."""
+    """One segment. A search may need the disk; appending needs one write.
 
-    def __init__(self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int) -> None:
+    suffix: behind the names of the files, while the segment is no part of its log (compaction.py).
+    """
+
+    def __init__(
+        self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int, suffix: str = ""
+    ) -> None:
         self.base_offset = base_offset
         self.index_interval_bytes = index_interval_bytes
         self.appended_ms: int | None = None  # wall clock of the last append; None until it is known
         self._disk = disk
         self._directory = directory
+        self._suffix = suffix
         self.index = offset_index(disk, self._path(INDEX))
         self.time_index = time_index(disk, self._path(TIME_INDEX))
         self.log = disk.open(self._path(LOG))  # last, because it is what makes a segment
@@ -47,8 +64,8 @@ class Segment:
         self._bytes_since_index_entry = 0
         self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
 
-    def _path(self, suffix: str) -> str:
-        return f"{self._directory}/{file_name(self.base_offset, suffix)}"
+    def _path(self, kind: str) -> str:
+        return f"{self._directory}/{file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
     def size(self) -> int:
@@ -90,7 +107,7 @@ class Segment:
         last_offset = header.last_offset
         if position == 0:
             self._first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.largest[0]:
+        if header.max_timestamp > self.largest[0] and header.records_count:
             self._largest = (header.max_timestamp, last_offset)
         if self._bytes_since_index_entry > self.index_interval_bytes:
             self.index.append(last_offset - self.base_offset, position)
@@ -103,6 +120,33 @@ class Segment:
         last = self.time_index.last
         if timestamp > (last.key if last else -1):
             self.time_index.append(timestamp, offset - self.base_offset)
+
+    def reason_to_close(
+        self, config: LogConfig, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None
+    ) -> str:
+        """Why these batches must not be appended here; "" if they may.
+
+        Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
+        rolled by time alone.
+        """
+        if not self.size:
+            return ""
+        if self.size + size_bytes > config.segment_bytes:
+            return f"it would become larger than segment.bytes ({config.segment_bytes})"
+        newest = max([header.max_timestamp for header in headers])
+        first = self.first_timestamp
+        age_ms = newest - first if first >= 0 else (now_ms or 0) - (self.appended_ms or now_ms or 0)
+        if age_ms > config.max_segment_ms:
+            limit = "segment.ms" if config.max_segment_ms == config.segment_ms else "max.compaction.lag.ms"
+            return f"its first record is older than {limit} ({config.max_segment_ms})"
+        if headers[-1].last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            return "its indexes can't hold so large an offset"
+        if (
+            self.index.size_bytes + 8 > config.segment_index_bytes
+            or self.time_index.size_bytes + 24 > config.segment_index_bytes
+        ):
+            return f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
+        return ""
 
     def seal(self) -> None:
         """The segment is closed: its time index ends with its largest timestamp, which retention looks at."""
@@ -125,8 +169,16 @@ class Segment:
     def remove(self) -> None:
         """Delete the files, the log first: an index without a log is known as a leftover."""
         self.close()
-        for suffix in (LOG, INDEX, TIME_INDEX):
-            self._disk.remove(self._path(suffix))
+        for kind in FILES:
+            self._disk.remove(self._path(kind))
+
+    def rename(self, suffix: str) -> None:
+        """Give the files another suffix, the log first. The segment has to be opened anew to be used."""
+        self.close()
+        olds = [self._path(kind) for kind in FILES]
+        self._suffix = suffix
+        for kind, old in zip(FILES, olds, strict=True):
+            self._disk.rename(old, self._path(kind))
 
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
@@ -135,7 +187,7 @@ class Segment:
         self.log.truncate(position)
         timestamp, offset = self.largest
         for _, header in self.headers(self.position_before(offset)):
-            if header.max_timestamp > timestamp:
+            if header.max_timestamp > timestamp and header.records_count:
                 timestamp, offset = header.max_timestamp, header.last_offset
         self._largest = (timestamp, offset)
 
@@ -163,10 +215,26 @@ class Segment:
             if position + BATCH_OVERHEAD > start + len(piece):
                 piece, start = self.log.pread(_SCAN_BYTES, position), position
             header = read_header(piece, position - start)
+            if header.base_offset >= up_to_offset:
+                return
             yield position, header
             if header.next_offset >= up_to_offset:
                 return
             position += header.size_bytes
+
+    def pieces(self, position: int, piece_bytes: int) -> Iterator[memoryview]:
+        """All batches from this position on, read about so many bytes at a time. Errors: CorruptRecord."""
+        wanted = piece_bytes
+        while position < self.size:
+            piece = memoryview(self.log.pread(wanted, position))
+            whole = sum(header.size_bytes for header, _ in batches(piece))
+            if whole:
+                yield piece[:whole]
+                position, wanted = position + whole, piece_bytes
+                continue
+            wanted = read_header(piece).size_bytes
+            if wanted > self.size - position:
+                raise CorruptRecord(f"the batch at position {position} of segment {self.base_offset} is not whole")
 
     def position_before(self, offset: int) -> int:
         """A position that the index knows, near and not behind the batch that holds this offset."""
@@ -179,6 +247,14 @@ class Segment:
             if header.last_offset >= offset:
                 return position, header
         return None
+
+    def next_offset(self) -> int:
+        """The offset behind the last batch: the last index entry is at most an interval away from it."""
+        last = self.index.last
+        offset = self.base_offset
+        for _, header in self.headers(last.value if last else 0):
+            offset = header.next_offset
+        return offset
 
     def batch(self, position: int, header: BatchHeader) -> bytes:
         """A whole batch."""

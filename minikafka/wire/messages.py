@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .primitives import DecodeError, read_unsigned_varint, string_reader, string_writer, unsigned_varint
+from .primitives import DecodeError, read_unsigned_varint, string_reader, string_writer
 from .schema import Message, Schema
-from .text import parse
+from .text import Declaration, parse
 
 TEXT = """
 # ---- APIs, in the order of their keys ----
@@ -177,6 +177,72 @@ Metadata key=3 versions=0-13 flexible=9+
   ClusterAuthorizedOperations: int32 8-10 =-2147483648
   ErrorCode: int16 13+ ignorable
 
+# Commit offsets: where a group would go on reading. 5 lost the retention time, a config since (KIP-211), 6 brings
+# leader epochs (KIP-320), 7 static members (KIP-345), 9 member epochs in the generation's field, 10 topic ids
+# (KIP-848).
+OffsetCommit key=8 versions=2-10 flexible=8+
+  GroupId: string
+  GenerationIdOrMemberEpoch: int32 =-1 ignorable
+  MemberId: string ignorable
+  GroupInstanceId: string? 7+ =null
+  RetentionTimeMs: int64 2-4 =-1 ignorable
+  Topics: []OffsetCommitRequestTopic
+    Name: string 2-9 ignorable
+    TopicId: uuid 10+ ignorable
+    Partitions: []OffsetCommitRequestPartition
+      PartitionIndex: int32
+      CommittedOffset: int64
+      CommittedLeaderEpoch: int32 6+ =-1 ignorable
+      CommittedMetadata: string?
+->
+  ThrottleTimeMs: int32 3+ ignorable
+  Topics: []OffsetCommitResponseTopic
+    Name: string 2-9 ignorable
+    TopicId: uuid 10+ ignorable
+    Partitions: []OffsetCommitResponsePartition
+      PartitionIndex: int32
+      ErrorCode: int16
+
+# The offsets a group has committed; topics null means all of them (2, KIP-88). 5 brings leader epochs (KIP-320), 7
+# waits for open transactions (KIP-447), 8 asks for many groups (KIP-709), 9 brings members, 10 topic ids (KIP-848).
+OffsetFetch key=9 versions=1-10 flexible=6+
+  GroupId: string 1-7
+  Topics: []OffsetFetchRequestTopic?2+ 1-7
+    Name: string
+    PartitionIndexes: []int32
+  Groups: []OffsetFetchRequestGroup 8+
+    GroupId: string
+    MemberId: string? 9+ =null ignorable
+    MemberEpoch: int32 9+ =-1 ignorable
+    Topics: []OffsetFetchRequestTopics?
+      Name: string 8-9 ignorable
+      TopicId: uuid 10+ ignorable
+      PartitionIndexes: []int32
+  RequireStable: bool 7+
+->
+  ThrottleTimeMs: int32 3+ ignorable
+  Topics: []OffsetFetchResponseTopic 1-7
+    Name: string
+    Partitions: []OffsetFetchResponsePartition
+      PartitionIndex: int32
+      CommittedOffset: int64
+      CommittedLeaderEpoch: int32 5+ =-1 ignorable
+      Metadata: string?
+      ErrorCode: int16
+  ErrorCode: int16 2-7 ignorable
+  Groups: []OffsetFetchResponseGroup 8+
+    GroupId: string
+    Topics: []OffsetFetchResponseTopics
+      Name: string 8-9 ignorable
+      TopicId: uuid 10+ ignorable
+      Partitions: []OffsetFetchResponsePartitions
+        PartitionIndex: int32
+        CommittedOffset: int64
+        CommittedLeaderEpoch: int32 =-1 ignorable
+        Metadata: string?
+        ErrorCode: int16
+    ErrorCode: int16
+
 # Which broker coordinates a group (KeyType 0), a transactional id (1) or a share partition (2). From 4 many keys at
 # once (KIP-699).
 FindCoordinator key=10 versions=0-6 flexible=3+
@@ -197,6 +263,116 @@ FindCoordinator key=10 versions=0-6 flexible=3+
     Port: int32
     ErrorCode: int16
     ErrorMessage: string? ignorable
+
+# Enter a group, or a rebalance; the answer comes when all members are in. 1 brings the rebalance timeout (KIP-62), 4
+# a second try with the member id the coordinator gave (KIP-394), 5 static members (KIP-345), 7 the protocol's type
+# for the client to check (KIP-559), 8 a reason (KIP-800), 9 a leader that need not assign (KIP-814).
+JoinGroup key=11 versions=0-9 flexible=6+
+  GroupId: string
+  SessionTimeoutMs: int32
+  RebalanceTimeoutMs: int32 1+ =-1 ignorable
+  MemberId: string
+  GroupInstanceId: string? 5+ =null
+  ProtocolType: string
+  Protocols: []JoinGroupRequestProtocol
+    Name: string
+    Metadata: bytes
+  Reason: string? 8+ =null ignorable
+->
+  ThrottleTimeMs: int32 2+ ignorable
+  ErrorCode: int16
+  GenerationId: int32 =-1
+  ProtocolType: string? 7+ =null ignorable
+  ProtocolName: string?7+
+  Leader: string
+  SkipAssignment: bool 9+
+  MemberId: string
+  Members: []JoinGroupResponseMember
+    MemberId: string
+    GroupInstanceId: string? 5+ =null ignorable
+    Metadata: bytes
+
+# A member is alive; the answer says whether a rebalance is on. 3 brings static members (KIP-345).
+Heartbeat key=12 versions=0-4 flexible=4+
+  GroupId: string
+  GenerationId: int32
+  MemberId: string
+  GroupInstanceId: string? 3+ =null
+->
+  ThrottleTimeMs: int32 1+ ignorable
+  ErrorCode: int16
+
+# Leave a group without waiting for the session's end. 3 takes out many members, static ones by instance (KIP-345), 5
+# says why (KIP-800).
+LeaveGroup key=13 versions=0-5 flexible=4+
+  GroupId: string
+  MemberId: string 0-2
+  Members: []MemberIdentity 3+
+    MemberId: string
+    GroupInstanceId: string? =null
+    Reason: string? 5+ =null ignorable
+->
+  ThrottleTimeMs: int32 1+ ignorable
+  ErrorCode: int16
+  Members: []MemberResponse 3+
+    MemberId: string
+    GroupInstanceId: string?
+    ErrorCode: int16
+
+# The leader hands in everyone's assignment, each member waits here for its own. 3 brings static members (KIP-345), 5
+# the protocol's type and name to check (KIP-559).
+SyncGroup key=14 versions=0-5 flexible=4+
+  GroupId: string
+  GenerationId: int32
+  MemberId: string
+  GroupInstanceId: string? 3+ =null
+  ProtocolType: string? 5+ =null ignorable
+  ProtocolName: string? 5+ =null ignorable
+  Assignments: []SyncGroupRequestAssignment
+    MemberId: string
+    Assignment: bytes
+->
+  ThrottleTimeMs: int32 1+ ignorable
+  ErrorCode: int16
+  ProtocolType: string? 5+ =null ignorable
+  ProtocolName: string? 5+ =null ignorable
+  Assignment: bytes
+
+# Classic groups with their members. 3 brings authorized operations (KIP-430), 4 instances (KIP-345), 6 a group that
+# does not exist is an error and not a dead group (KIP-1043).
+DescribeGroups key=15 versions=0-6 flexible=5+
+  Groups: []string
+  IncludeAuthorizedOperations: bool 3+
+->
+  ThrottleTimeMs: int32 1+ ignorable
+  Groups: []DescribedGroup
+    ErrorCode: int16
+    ErrorMessage: string? 6+ =null
+    GroupId: string
+    GroupState: string
+    ProtocolType: string
+    ProtocolData: string
+    Members: []DescribedGroupMember
+      MemberId: string
+      GroupInstanceId: string? 4+ =null ignorable
+      ClientId: string
+      ClientHost: string
+      MemberMetadata: bytes
+      MemberAssignment: bytes
+    AuthorizedOperations: int32 3+ =-2147483648
+
+# The groups this broker coordinates, by state (4, KIP-518) and by type (5, KIP-848).
+ListGroups key=16 versions=0-5 flexible=3+
+  StatesFilter: []string 4+
+  TypesFilter: []string 5+
+->
+  ThrottleTimeMs: int32 1+ ignorable
+  ErrorCode: int16
+  Groups: []ListedGroup
+    GroupId: string
+    ProtocolType: string
+    GroupState: string 4+ ignorable
+    GroupType: string 5+ ignorable
 
 # Which versions of which APIs this broker speaks: the first request of nearly every client. The response has header
 # version 0 always, so that a client can read it before it knows anything. 3 brings features (KIP-584).
@@ -346,6 +522,15 @@ CreatePartitions key=37 versions=0-3 flexible=2+
     ErrorCode: int16
     ErrorMessage: string? =null
 
+# Delete groups without members, with their offsets (KIP-229).
+DeleteGroups key=42 versions=0-2 flexible=2+
+  GroupsNames: []string
+->
+  ThrottleTimeMs: int32
+  Results: []DeletableGroupResult
+    GroupId: string
+    ErrorCode: int16
+
 # Set (0), delete (1), append to (2) or subtract from (3) single configs (KIP-339).
 IncrementalAlterConfigs key=44 versions=0-1 flexible=1+
   Resources: []AlterConfigsResource
@@ -363,6 +548,22 @@ IncrementalAlterConfigs key=44 versions=0-1 flexible=1+
     ErrorMessage: string?
     ResourceType: int8
     ResourceName: string
+
+# Delete a group's offsets of topics it no longer subscribes to (KIP-496).
+OffsetDelete key=47 versions=0
+  GroupId: string
+  Topics: []OffsetDeleteRequestTopic
+    Name: string
+    Partitions: []OffsetDeleteRequestPartition
+      PartitionIndex: int32
+->
+  ErrorCode: int16
+  ThrottleTimeMs: int32 ignorable
+  Topics: []OffsetDeleteResponseTopic
+    Name: string
+    Partitions: []OffsetDeleteResponsePartition
+      PartitionIndex: int32
+      ErrorCode: int16
 
 # The brokers and the controller (KIP-700); EndpointType 2 asks a controller for the controllers (KIP-919).
 DescribeCluster key=60 versions=0-2 flexible=0+
@@ -383,6 +584,67 @@ DescribeCluster key=60 versions=0-2 flexible=0+
     Rack: string? =null
     IsFenced: bool 2+
   ClusterAuthorizedOperations: int32 =-2147483648
+
+# The one request of a member of a new consumer group: it joins (epoch 0), stays, reports what it owns and leaves (-1,
+# -2 if static); the answer is its assignment. Null means unchanged (KIP-848). From 1 a member makes its own id
+# (KIP-1082).
+ConsumerGroupHeartbeat key=68 versions=0-1 flexible=0+
+  GroupId: string
+  MemberId: string
+  MemberEpoch: int32
+  InstanceId: string? =null
+  RackId: string? =null
+  RebalanceTimeoutMs: int32 =-1
+  SubscribedTopicNames: []string? =null
+  SubscribedTopicRegex: string? 1+ =null
+  ServerAssignor: string? =null
+  TopicPartitions: []TopicPartitions? =null
+    TopicId: uuid
+    Partitions: []int32
+->
+  ThrottleTimeMs: int32
+  ErrorCode: int16
+  ErrorMessage: string? =null
+  MemberId: string? =null
+  MemberEpoch: int32
+  HeartbeatIntervalMs: int32
+  Assignment: Assignment? =null
+    TopicPartitions: []TopicPartitions
+      TopicId: uuid
+      Partitions: []int32
+
+# New consumer groups, with what each member has and is to have (KIP-848); 1 says which members still speak the classic
+# protocol (KIP-1099).
+ConsumerGroupDescribe key=69 versions=0-1 flexible=0+
+  GroupIds: []string
+  IncludeAuthorizedOperations: bool
+->
+  ThrottleTimeMs: int32
+  Groups: []DescribedGroup
+    ErrorCode: int16
+    ErrorMessage: string? =null
+    GroupId: string
+    GroupState: string
+    GroupEpoch: int32
+    AssignmentEpoch: int32
+    AssignorName: string
+    Members: []Member
+      MemberId: string
+      InstanceId: string? =null
+      RackId: string? =null
+      MemberEpoch: int32
+      ClientId: string
+      ClientHost: string
+      SubscribedTopicNames: []string
+      SubscribedTopicRegex: string? =null
+      Assignment: Assignment
+        TopicPartitions: []TopicPartitions
+          TopicId: uuid
+          TopicName: string
+          Partitions: []int32
+      TargetAssignment: Assignment
+      MemberType: int8 1+ =-1 ignorable
+    AuthorizedOperations: int32 =-2147483648
 
 # Topics partition by partition, a page at a time; the cursor says where the next page begins (KIP-966).
 DescribeTopicPartitions key=75 versions=0 flexible=0+
@@ -532,6 +794,121 @@ RegisterControllerRecord record=27 versions=0 flexible=0+
     MinSupportedVersion: int16
     MaxSupportedVersion: int16
 
+# ---- Records of __consumer_offsets: the key, then the value, which alone has versions ----
+
+# The offset a group has committed for a partition. 3 brings its leader epoch (KIP-320), 4 the topic's id (KIP-848); 1
+# is for a client that still says how long to keep it.
+OffsetCommit coordinator=1 versions=0-4 flexible=4+
+  group: string
+  topic: string
+  partition: int32
+->
+  offset: int64
+  leaderEpoch: int32 3+ =-1 ignorable
+  metadata: string
+  commitTimestamp: int64
+  expireTimestamp: int64 1 =-1 ignorable
+  topicId: uuid 4+ tag=0 ignorable
+
+# A classic group's generation, with each member's subscription and assignment. 3 brings static members (KIP-345); 4
+# can be read since KIP-915, but nobody writes it yet.
+GroupMetadata coordinator=2 versions=0-4 flexible=4+ written=3
+  group: string
+->
+  protocolType: string
+  generation: int32
+  protocol: string?
+  leader: string?
+  currentStateTimestamp: int64 2+ =-1 ignorable
+  members: []MemberMetadata
+    memberId: string
+    groupInstanceId: string? 3+ =null ignorable
+    clientId: string
+    clientHost: string
+    rebalanceTimeout: int32 1+ =-1 ignorable
+    sessionTimeout: int32
+    subscription: bytes
+    assignment: bytes
+
+# A new consumer group's epoch (KIP-848). The hash tells whether its topics have changed (KIP-1101).
+ConsumerGroupMetadata coordinator=3 versions=0 flexible=0+
+  GroupId: string
+->
+  Epoch: int32
+  MetadataHash: int64 tag=0
+
+# The topics a group's assignment was made for, as Kafka 4.0 wrote them; since 4.1 there is the hash instead (KIP-1101).
+ConsumerGroupPartitionMetadata coordinator=4 versions=0 flexible=0+
+  GroupId: string
+->
+  Topics: []TopicMetadata
+    TopicId: uuid
+    TopicName: string
+    NumPartitions: int32
+    PartitionMetadata: []PartitionMetadata
+      Partition: int32
+      Racks: []string
+
+# A member as it presents itself. ClassicMemberMetadata is for one that still speaks the classic protocol and null for
+# all others: not its default, it has to be set.
+ConsumerGroupMemberMetadata coordinator=5 versions=0 flexible=0+
+  GroupId: string
+  MemberId: string
+->
+  InstanceId: string?
+  RackId: string?
+  ClientId: string
+  ClientHost: string
+  SubscribedTopicNames: []string
+  SubscribedTopicRegex: string?
+  RebalanceTimeoutMs: int32 =-1
+  ServerAssignor: string?
+  ClassicMemberMetadata: ClassicMemberMetadata? tag=0
+    SessionTimeoutMs: int32
+    SupportedProtocols: []ClassicProtocol
+      Name: string
+      Metadata: bytes
+
+# The group epoch that the target assignment below was made for; the timestamp spaces assignments out (KIP-1263).
+ConsumerGroupTargetAssignmentMetadata coordinator=6 versions=0 flexible=0+
+  GroupId: string
+->
+  AssignmentEpoch: int32
+  AssignmentTimestamp: int64 tag=0 ignorable
+
+# What a member is to have once all have given up what they must.
+ConsumerGroupTargetAssignmentMember coordinator=7 versions=0 flexible=0+
+  GroupId: string
+  MemberId: string
+->
+  TopicPartitions: []TopicPartition
+    TopicId: uuid
+    Partitions: []int32
+
+# What a member has now, what it must give up, and its epoch. State is 0 stable, 1 it must revoke, 2 it waits for
+# others to revoke.
+ConsumerGroupCurrentMemberAssignment coordinator=8 versions=0 flexible=0+
+  GroupId: string
+  MemberId: string
+->
+  MemberEpoch: int32
+  PreviousMemberEpoch: int32
+  State: int8
+  AssignedPartitions: []TopicPartitions
+    TopicId: uuid
+    Partitions: []int32
+    AssignmentEpochs: []int32? tag=0
+  PartitionsPendingRevocation: []TopicPartitions
+
+# The topics a subscribed pattern stood for when it was last looked up; Version is the metadata's.
+ConsumerGroupRegularExpression coordinator=16 versions=0 flexible=0+
+  GroupId: string
+  RegularExpression: string
+->
+  Topics: []string
+  Version: int64
+  Timestamp: int64
+
 # ---- Values of control records, which have no framing of their own ----
 
 # Control record 2: a new leader's first record in its epoch (KIP-595).
@@ -574,23 +951,43 @@ VotersRecord versions=0 flexible=0+
 # Control records 0 (abort) and 1 (commit): how a transaction ended in this partition (KIP-98).
 EndTxnMarker versions=0
   CoordinatorEpoch: int32
+
+# ---- What members of a classic consumer group tell each other, with an int16 version in front ----
+
+# What a member tells its group's leader in JoinGroup's Metadata. 1 brings the partitions it owns (KIP-429), 2 since
+# which generation (KIP-792), 3 its rack (KIP-881).
+ConsumerProtocolSubscription versions=0-3
+  Topics: []string
+  UserData: bytes? =null
+  OwnedPartitions: []TopicPartition 1+ ignorable
+    Topic: string
+    Partitions: []int32
+  GenerationId: int32 2+ =-1 ignorable
+  RackId: string? 3+ =null ignorable
+
+# What the leader gives a member, in SyncGroup's Assignment.
+ConsumerProtocolAssignment versions=0-3
+  AssignedPartitions: []TopicPartition
+    Topic: string
+    Partitions: []int32
+  UserData: bytes? =null
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Api:
-    """A request and its response. From flexible_from on, lengths are compact and there are tagged fields (KIP-482)."""
+    """A request and its response."""
 
     name: str
     key: int
     min_version: int
     max_version: int
-    flexible_from: int
     request: Schema
     response: Schema
 
     def flexible(self, version: int) -> bool:
-        return version >= self.flexible_from
+        """Whether lengths are compact and there are tagged fields (KIP-482)."""
+        return version in self.request.flexible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -604,6 +1001,21 @@ class RecordType:
     @property
     def versions(self) -> range:
         return self.schema.versions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoordinatorRecordType:
+    """A record of a coordinator's log. The key has the record's type in place of a version, and one form only."""
+
+    name: str
+    key: int
+    written_version: int  # of the value, by Apache Kafka 4.3
+    key_schema: Schema
+    value_schema: Schema
+
+    @property
+    def versions(self) -> range:
+        return self.value_schema.versions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -632,33 +1044,50 @@ class UnsupportedVersion(Exception):
 API: Mapping[str, Api]
 BY_KEY: Mapping[int, Api]
 RECORD: Mapping[str, RecordType]
-DATA: Mapping[str, Schema]  # the values of control records
+COORDINATOR_RECORD: Mapping[str, CoordinatorRecordType]
+DATA: Mapping[str, Schema]  # bare messages: the values of control records, and what members of a group tell each other
 
 
-def _compile(text: str) -> tuple[dict[str, Api], dict[str, RecordType], dict[str, Schema]]:
-    apis, records, data = {}, {}, {}
+class _Tables(NamedTuple):
+    apis: dict[str, Api]
+    records: dict[str, RecordType]
+    coordinator_records: dict[str, CoordinatorRecordType]
+    data: dict[str, Schema]
+
+
+def _compile(text: str) -> _Tables:
+    apis, records, coordinator_records, data = tables = _Tables({}, {}, {}, {})
     for declaration in parse(text):
         name, attributes = declaration.name, declaration.attributes
         if "key" in attributes:
             request, response = declaration.schema("Request"), declaration.schema("Response", 1)
-            first, last, flexible_from = request.versions[0], request.versions[-1], request.flexible[0]
-            apis[name] = Api(name, int(attributes["key"]), first, last, flexible_from, request, response)
+            apis[name] = Api(name, int(attributes["key"]), request.versions[0], request.versions[-1], request, response)
         elif "record" in attributes:
             records[name] = RecordType(name, int(attributes["record"]), declaration.schema())
+        elif "coordinator" in attributes:
+            coordinator_records[name] = _coordinator_record(declaration)
         else:
             data[name] = declaration.schema()
-    return apis, records, data
+    return tables
 
 
-API, RECORD, DATA = _compile(TEXT)
+def _coordinator_record(declaration: Declaration) -> CoordinatorRecordType:
+    name, attributes = declaration.name, declaration.attributes
+    key = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
+    value = declaration.schema("Value", 1)
+    written = int(attributes.get("written", value.versions[-1]))
+    return CoordinatorRecordType(name, int(attributes["coordinator"]), written, key, value)
+
+
+API, RECORD, COORDINATOR_RECORD, DATA = _compile(TEXT)
 BY_KEY = {api.key: api for api in API.values()}
-_RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
 
 # Frames. Each begins with a header; the size in front of it is the affair of whoever owns the socket.
 
 _REQUEST_HEADER = struct.Struct(">hhi")  # API key, API version, correlation id; the client id follows
 _RESPONSE_HEADER = struct.Struct(">i")
 _read_client_id, _write_client_id = string_reader(flexible=False), string_writer(flexible=False)
+_VERSION = struct.Struct(">h")
 _NO_TAGGED_FIELDS = b"\0"
 
 
@@ -751,39 +1180,11 @@ def _without_empty(parts: list[Any]) -> list[Any]:
     return [part for part in parts if len(part)]
 
 
-# Records of the metadata log (KIP-631): frame version, key and version of the record as unsigned varints, the message.
-
-_FRAME_VERSION = 1
-
-
-def encode_record(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
-    """The value of a record of the metadata log."""
-    kind = RECORD[name]
-    parts: list[Any] = [bytearray().join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version)))]
-    kind.schema.encode(version, body, parts)
-    return bytes(parts[0])
-
-
-def decode_record(data: bytes | bytearray | memoryview) -> tuple[str, int, Message]:
-    """Name, version and message of a metadata record. DecodeError also for bytes left over, as in Apache Kafka."""
-    buffer = memoryview(data)
-    try:
-        frame_version, at = read_unsigned_varint(buffer, 0)
-        key, at = read_unsigned_varint(buffer, at)
-        version, at = read_unsigned_varint(buffer, at)
-    except IndexError:
-        raise DecodeError("a metadata record ends within its framing") from None
-    kind = _RECORD_BY_KEY.get(key)
-    if frame_version != _FRAME_VERSION or kind is None or version not in kind.versions:
-        raise DecodeError(f"unknown metadata record: frame version {frame_version}, key {key}, version {version}")
-    message, end = kind.schema.decode(version, buffer, at)
-    if end != len(buffer):
-        raise DecodeError(f"{len(buffer) - end} bytes follow a {kind.name}")
-    return kind.name, version, message
+# Bare messages: whoever reads one knows its version, or finds it in front
 
 
 def encode_data(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
-    """The value of a control record: the bare message."""
+    """A bare message, as the value of a control record is one."""
     parts: list[Any] = [bytearray()]
     DATA[name].encode(version, body, parts)
     return bytes(parts[0])
@@ -791,3 +1192,22 @@ def encode_data(name: str, version: int, body: Message | Mapping[str, Any]) -> b
 
 def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -> Message:
     return DATA[name].decode(version, memoryview(data))[0]
+
+
+def encode_versioned(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
+    """A bare message with its version in front: the subscription or assignment of a group's member."""
+    return _VERSION.pack(version) + encode_data(name, version, body)
+
+
+def decode_versioned(name: str, data: bytes | bytearray | memoryview) -> Message:
+    """The message behind its version. Raises DecodeError.
+
+    A version that came after ours is read as our newest, as Apache Kafka's ConsumerProtocol does: such a message has
+    more fields at its end.
+    """
+    if len(data) < _VERSION.size:
+        raise DecodeError(f"a {name} of {len(data)} bytes has no version")
+    (version,) = _VERSION.unpack_from(data)
+    if version < 0:
+        raise DecodeError(f"{name} has no version {version}")
+    return decode_data(name, min(version, DATA[name].versions[-1]), memoryview(data)[_VERSION.size :])

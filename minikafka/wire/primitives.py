@@ -263,20 +263,22 @@ def fixed_array_writer(flexible: bool, code: str) -> Writer:
     return write
 
 
-def nullable_struct_reader(read_struct: Reader) -> Reader:
-    """One byte in front says whether the struct is there: 1, or -1 for null (KIP-893)."""
+def nullable_struct_reader(read_struct: Reader, tagged: bool) -> Reader:
+    """One byte in front says whether the struct is there: 1, or for null -1, or 0 in a tagged field (KIP-893)."""
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
         (present,) = _INT8.unpack_from(buffer, at)
-        return (None, at + 1) if present < 0 else read_struct(buffer, at + 1)
+        return (None, at + 1) if present < tagged else read_struct(buffer, at + 1)
 
     return read
 
 
-def nullable_struct_writer(write_struct: Writer) -> Writer:
+def nullable_struct_writer(write_struct: Writer, tagged: bool) -> Writer:
+    null = _INT8.pack(0 if tagged else NULL)
+
     def write(parts: list[Any], value: Any) -> None:
         if value is None:
-            parts[-1] += _INT8.pack(NULL)
+            parts[-1] += null
         else:
             parts[-1] += _INT8.pack(1)
             write_struct(parts, value)

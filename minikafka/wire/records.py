@@ -225,16 +225,21 @@ def _batch(
     assert records, "a producer sends no empty batch"
     base_timestamp = records[0][0]
     max_timestamp = max(record[0] for record in records)
-    body = bytearray()
-    for offset_delta, record in enumerate(records):
-        _append_record(body, offset_delta, base_timestamp, record)
-    payload = compress(CODECS[attributes & COMPRESSION], body)
-    batch = bytearray(BATCH_OVERHEAD)
-    _HEADER.pack_into(
-        batch, 0, base_offset, BATCH_OVERHEAD - LOG_OVERHEAD + len(payload), leader_epoch, MAGIC, 0, attributes,
-        len(records) - 1, base_timestamp, max_timestamp, *producer, len(records),
+    header = BatchHeader(
+        base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, base_timestamp, max_timestamp,
+        *producer, len(records),
     )  # fmt: skip
-    batch += payload
+    return assemble(header, list(enumerate(records)))
+
+
+def assemble(header: BatchHeader, records: Sequence[tuple[int, NewRecord]]) -> bytes:
+    """The batch of a header, whose length and CRC don't count, and of (offset delta, record)."""
+    body = bytearray()
+    for offset_delta, record in records:
+        _append_record(body, offset_delta, header.base_timestamp, record)
+    payload = compress(header.compression, body) if records else b""
+    length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
+    batch = bytearray(_HEADER.pack(*header._replace(batch_length=length))) + payload
     _write_crc(batch)
     return bytes(batch)
 

@@ -296,7 +296,7 @@ def _reader(f: Field, version: int, flexible: bool) -> Reader:
     if f.struct:
         read = f.struct.codec(version, flexible).decode
         if version in f.nullable and not f.array:
-            read = primitives.nullable_struct_reader(read)
+            read = primitives.nullable_struct_reader(read, f.tag is not None)
     elif f.type in FIXED:  # a tagged number
         read = _number_reader(layouts.Struct(">" + FIXED[f.type]))
     else:
@@ -311,7 +311,7 @@ def _writer(f: Field, version: int, flexible: bool) -> Writer:
     if f.struct:
         write = f.struct.codec(version, flexible).encode
         if version in f.nullable and not f.array:
-            write = primitives.nullable_struct_writer(write)
+            write = primitives.nullable_struct_writer(write, f.tag is not None)
     elif f.type in FIXED:
         write = _number_writer(layouts.Struct(">" + FIXED[f.type]))
     else:

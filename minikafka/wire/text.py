@@ -9,6 +9,9 @@ One message a paragraph, one field a line, official names throughout:
       ThrottleTimeMs: int32 1+ ignorable
       ErrorCode: int16
 
+A record of a coordinator's log is written alike: the key, then the value, with `written=` where Kafka writes another
+version than the newest it can read.
+
 `name: type[?] [versions] [=default] [tag=n] [ignorable]`. Without versions a field exists wherever its parent does.
 `[]` before the type makes an array. `?12+` says that null is allowed from version 12 only. A struct's fields are
 indented below its first use; a second use gives its name alone. Without a default a field reads as zero, false,
@@ -35,10 +38,10 @@ _ZERO = {"bool": False, "string": "", "bytes": b"", "uuid": bytes(16), "float64"
 
 
 class Declaration(NamedTuple):
-    """One paragraph of the schema text: a record has one struct, an API two."""
+    """One paragraph of the schema text: one struct, or two around the arrow."""
 
     name: str
-    attributes: dict[str, str]  # key=, versions=, flexible=
+    attributes: dict[str, str]  # key=, record= or coordinator=, versions=, flexible=, written=
     structs: list[Struct]
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:

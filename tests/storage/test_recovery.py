@@ -136,7 +136,7 @@ def test_leftovers_are_removed():
     append(log, "a")
     log.close()
     before = files(disk)
-    for name in ("00000000000000000007.index", "00000000000000000009.log.deleted", "00000000000000000000.log.swap"):
+    for name in ("00000000000000000007.index", "00000000000000000009.log.deleted", "00000000000000000000.log.cleaned"):
         disk.open(f"orders-0/{name}").append([b"left over"])
     recovered(disk)
     assert set(files(disk)) == set(before)

@@ -16,6 +16,7 @@ VALUES = {
     "bool": st.booleans(),
     "string": st.text(max_size=5) | st.just("long " * 40),  # a compact length of two bytes
     "uuid": st.binary(min_size=16, max_size=16),
+    "bytes": st.binary(max_size=5) | st.just(b"assignment " * 20),
     "records": st.binary(max_size=5) | st.just(b"batch" * 40),
 }
 # What the oracles, which know more of the meaning than the schema does, can hold
@@ -23,6 +24,7 @@ BY_NAME = {
     "ErrorCode": st.sampled_from([int(error) for error in Error if error <= Error.INVALID_RECORD_STATE]),
     "TopicConfigErrorCode": st.sampled_from([0, 29, 40]),
     "LogAppendTimeMs": st.integers(-1, 2**41),
+    "RetentionTimeMs": st.integers(-1, 2**41),
 }
 VERSIONS = [(name, version) for name, api in API.items() for version in range(api.min_version, api.max_version + 1)]
 

@@ -117,7 +117,7 @@ def test_responses_have_kios_bytes_in_both_directions(api, version):
 
 
 @pytest.mark.parametrize(("name", "version"), [(name, v) for name, schema in DATA.items() for v in schema.versions])
-def test_control_records_have_kios_bytes_in_both_directions(name, version):
+def test_bare_messages_have_kios_bytes_in_both_directions(name, version):
     schema = DATA[name]
     reader, writer = kio(snake_case(name), version, EntityType.data)
 

@@ -1,23 +1,22 @@
 """What the protocol promises beyond the bytes of well-formed messages: versions, missing fields, hostile bytes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.wire.messages import (
     API,
-    RECORD,
     UnsupportedVersion,
-    decode_record,
     decode_request,
     decode_response,
-    encode_record,
+    decode_versioned,
     encode_request,
     encode_response,
+    encode_versioned,
 )
 from minikafka.wire.primitives import DecodeError, EncodeError, read_unsigned_varint, unsigned_varint
 from minikafka.wire.schema import Message
-from tests.wire.examples import VERSIONS, bodies, full, read
+from tests.wire.examples import VERSIONS
 
 ONE_BATCH = {
     "acks": -1,
@@ -244,12 +243,9 @@ def test_garbage_is_a_message_or_a_decoding_error_and_nothing_else(pair, garbage
             pass
 
 
-def test_as_in_apache_kafka_bytes_behind_a_request_are_ignored_and_bytes_behind_a_metadata_record_are_not():
+def test_as_in_apache_kafka_bytes_behind_a_request_are_ignored():
     frame = request("Metadata", 9, {"topics": None})
     assert decode_request(frame + b"more").body == decode_request(frame).body
-    record = encode_record("RemoveTopicRecord", 0, {"topic_id": bytes(16)})
-    with pytest.raises(DecodeError, match="4 bytes follow a RemoveTopicRecord"):
-        decode_record(record + b"more")
 
 
 def test_as_in_apache_kafka_malformed_utf_8_is_replaced():
@@ -268,32 +264,6 @@ def test_a_varint_has_at_most_five_bytes():
         read_unsigned_varint(memoryview(b"\xff" * 6), 0)
 
 
-# Records of the metadata log
-
-
-@pytest.mark.parametrize(("name", "version"), [(name, v) for name, record in RECORD.items() for v in record.versions])
-def test_metadata_records_read_as_they_were_written(name, version):
-    schema = RECORD[name].schema
-
-    @settings(max_examples=20)
-    @given(bodies(schema, version))
-    def holds(body):
-        data = encode_record(name, version, body)
-        assert data[:3] == bytes((1, RECORD[name].key, version))
-        kind, found, message = decode_record(data)
-        assert (kind, found, read(message)) == (name, version, full(schema.struct, body))
-
-    holds()
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"\x01", b"\x00\x02\x00", b"\x01\x63\x00", b"\x01\x02\x09", b"\x01\x02\x00\x05a"]
-)
-def test_a_metadata_record_of_unknown_framing_kind_or_version_is_refused(data):
-    with pytest.raises(DecodeError):
-        decode_record(data)
-
-
 def test_a_small_frame_cannot_become_a_large_heap():
     """Two bytes a topic, 250 bytes a Message: without a limit on items a frame of 100 MB would need 12 GB."""
     flexible, plain = (9, unsigned_varint(200_002), b"\x01\0"), (1, (200_001).to_bytes(4, "big"), b"\0\0")
@@ -301,3 +271,24 @@ def test_a_small_frame_cannot_become_a_large_heap():
         body = start + item * 200_001 + bytes(4)
         with pytest.raises(DecodeError, match="more than 200000 items"):
             API["Metadata"].request.decode(version, memoryview(body))
+
+
+# Bare messages
+
+
+def test_a_subscription_begins_with_its_version():
+    data = encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})
+    assert data == b"\0\1" + b"\0\0\0\1\0\6orders" + b"\xff\xff\xff\xff" + bytes(4)
+    assert decode_versioned("ConsumerProtocolSubscription", data).generation_id == -1
+
+
+def test_as_in_apache_kafka_a_subscription_newer_than_ours_is_read_as_our_newest():
+    data = encode_versioned("ConsumerProtocolSubscription", 3, {"topics": ["orders"], "rack_id": "west"})
+    assert decode_versioned("ConsumerProtocolSubscription", b"\0\x09" + data[2:] + b"more").rack_id == "west"
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0"])
+def test_what_is_no_subscription_is_refused(data):
+    """A consumer's Metadata is opaque to the broker, which has to live with anything there."""
+    with pytest.raises(DecodeError):
+        decode_versioned("ConsumerProtocolSubscription", data)

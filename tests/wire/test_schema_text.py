@@ -9,12 +9,13 @@ from zipfile import ZipFile
 
 import pytest
 
-from minikafka.wire.messages import API, DATA, RECORD
+from minikafka.wire.messages import API, COORDINATOR_RECORD, DATA, RECORD
 from minikafka.wire.schema import Field, Schema, Struct
 from tests.kafka import VERSION, kafka_jars
 
 pytestmark = pytest.mark.java
 
+JARS = (("kafka-clients", "message"), ("kafka-metadata", "metadata"), ("kafka-group-coordinator", "message"))
 FIRST_BROKER_VERSIONS = range(0x8000)
 ZERO = {"string": "", "bytes": "", "bool": "false", "records": "null", "uuid": ""}
 
@@ -22,7 +23,7 @@ ZERO = {"string": "", "bytes": "", "bool": "false", "records": "null", "uuid": "
 @cache
 def definition(name: str) -> dict[str, Any]:
     """Apache Kafka's own definition of a message. Its JSON has // comments."""
-    for jar, folder in (("kafka-clients", "message"), ("kafka-metadata", "metadata")):
+    for jar, folder in JARS:
         with ZipFile(kafka_jars() / f"{jar}-{VERSION}.jar") as archive:
             path = f"common/{folder}/{name}.json"
             if path in archive.namelist():
@@ -53,7 +54,7 @@ def theirs(fields: list[dict[str, Any]], within: set[int], every: set[int], comm
             present,
             versions(f.get("nullableVersions"), present),
             f.get("tag"),
-            constant(str(f.get("default", zero))),
+            constant(zero if f.get("default") is None else str(f["default"])),  # a bare null is no default, "null" is
             ignorable(f.get("ignorable", False), present, every),
             list(theirs(struct, present, every, common)) if struct else None,
         )
@@ -88,8 +89,8 @@ def written_default(f: Field) -> str:
         return "null"
     if f.array or f.struct:
         return "[]" if f.array else "{}"
-    if f.type == "uuid":
-        return "" if f.default == bytes(16) else "?"
+    if f.type in ("uuid", "bytes"):
+        return "" if not any(f.default) else "?"
     return str(f.default).lower() if isinstance(f.default, bool) else str(f.default)
 
 
@@ -116,6 +117,25 @@ def test_each_record_of_the_metadata_log_has_the_fields_of_apache_kafka(name):
     assert_same(RECORD[name].schema)
 
 
+@pytest.mark.parametrize("name", COORDINATOR_RECORD)
+def test_each_record_of_the_offsets_topic_has_the_fields_of_apache_kafka(name):
+    record = COORDINATOR_RECORD[name]
+    assert definition(f"{name}Key")["apiKey"] == definition(f"{name}Value")["apiKey"] == record.key
+    assert_same(record.key_schema)
+    assert_same(record.value_schema)
+
+
+def test_a_committed_offset_of_kafka_0_8_has_the_fields_of_todays():
+    for part, schema in (
+        ("Key", COORDINATOR_RECORD["OffsetCommit"].key_schema),
+        ("Value", COORDINATOR_RECORD["OffsetCommit"].value_schema),
+    ):
+        official = definition(f"LegacyOffsetCommit{part}")
+        assert (official["apiKey"], official["validVersions"]) == (0, "0")
+        theirs_at_0, ours_at_0 = theirs(official["fields"], {0}, {0}, {}), ours(schema.struct, {0}, {0})
+        assert list(theirs_at_0) == [field for field in ours_at_0 if field[2]]
+
+
 @pytest.mark.parametrize("name", DATA)
-def test_each_control_record_has_the_fields_of_apache_kafka(name):
+def test_each_bare_message_has_the_fields_of_apache_kafka(name):
     assert_same(DATA[name])

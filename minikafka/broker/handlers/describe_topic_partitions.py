@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.handlers.metadata import TOPIC_OPERATIONS, is_live
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import NO_LEADER, Partition, Topic
+from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, Partition, Topic
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def describe(broker: Broker, name: str, first: int, limit: int) -> tuple[dict[st
         "error_code": Error.NONE,
         "name": name,
         "topic_id": topic.topic_id,
-        "is_internal": False,
+        "is_internal": name in INTERNAL_TOPICS,
         "partitions": [describe_partition(broker, number, topic.partitions[number]) for number in numbers[:limit]],
         "topic_authorized_operations": TOPIC_OPERATIONS,
     }

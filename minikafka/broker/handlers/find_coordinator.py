@@ -1,15 +1,17 @@
 """FindCoordinator (KIP-98, KIP-699): which broker coordinates a group or a transactional id.
 
-Behaviour: this node, for every key: so a client that wants a group learns at once, from the absent JoinGroup, that
-groups are not served yet. Versions: 0 to 6; 1 adds the key type, 4 asks for many keys in one request, 6 adds share
-groups (refused).
+Behaviour: the group's name chooses a partition of `__consumer_offsets`, and whoever leads that partition is the
+coordinator. The topic is made when somebody asks for the first time. Transactions are not served yet. Versions: 0 to
+6; 1 adds the key type, 4 asks for many keys in one request, 6 adds share groups (refused).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.wire.errors import Error
+from minikafka.broker.waiting import Wait
+from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
+from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -19,19 +21,42 @@ KEY, VERSIONS = 10, (0, 6)
 GROUP, TRANSACTION = 0, 1
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
-    host, port = broker.config.advertised[request.client.listener]
-    found: dict[str, Any] = {
-        "error_code": Error.NONE,
-        "error_message": None,
-        "node_id": broker.node_id,
-        "host": host,
-        "port": port,
-    }
-    if request.version >= 1 and body.key_type not in (GROUP, TRANSACTION):
-        refused = {"error_code": Error.INVALID_REQUEST, "error_message": f"Unsupported key type {body.key_type}"}
-        found = {**refused, "node_id": -1, "host": "", "port": -1}
+    kind = body.key_type if request.version >= 1 else GROUP
+    keys = body.coordinator_keys if request.version >= 4 else [body.key]
+    if kind not in (GROUP, TRANSACTION):
+        return shaped(request, [refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}") for key in keys])
+    if kind == TRANSACTION:
+        return shaped(request, [{"key": key, **here(broker, request, broker.node_id)} for key in keys])
+    try:
+        records, _ = broker.groups.find("", now)
+    except KafkaError as error:
+        return shaped(request, [refused(key, Error.COORDINATOR_NOT_AVAILABLE, error.message) for key in keys])
+    return broker.decide(records, now, lambda: shaped(request, [find(broker, request, key, now) for key in keys]))
+
+
+def find(broker: Broker, request: Call, group_id: str, now: Now) -> dict[str, Any]:
+    """The leader of the group's partition."""
+    _, number = broker.groups.find(group_id, now)
+    leader = broker.image.topic(OFFSETS_TOPIC).partitions[number].leader
+    if leader == NO_LEADER:
+        return refused(group_id, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
+    return {"key": group_id, **here(broker, request, leader)}
+
+
+def here(broker: Broker, request: Call, node_id: int) -> dict[str, Any]:
+    """A coordinator that was found."""
+    host, port = broker.image.brokers[node_id].endpoints[request.client.listener]
+    return {"error_code": Error.NONE, "error_message": "", "node_id": node_id, "host": host, "port": port}
+
+
+def refused(key: str, error: Error, message: str) -> dict[str, Any]:
+    return {"key": key, "error_code": error, "error_message": message, "node_id": -1, "host": "", "port": -1}
+
+
+def shaped(request: Call, coordinators: list[dict[str, Any]]) -> dict[str, Any]:
+    """One coordinator before version 4, many from there on."""
     if request.version >= 4:
-        return {"coordinators": [{"key": key, **found} for key in body.coordinator_keys]}
-    return found
+        return {"coordinators": coordinators}
+    return {name: value for name, value in coordinators[0].items() if name != "key"}

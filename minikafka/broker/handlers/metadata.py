@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import NO_LEADER, MetadataRecord, Topic
+from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, MetadataRecord, Topic
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
         "error_code": Error.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
-        "is_internal": False,
+        "is_internal": topic.name in INTERNAL_TOPICS,
         "partitions": partitions,
         "topic_authorized_operations": operations,
     }

@@ -4,16 +4,18 @@ Behaviour: acks=0 gets no answer (an error closes the connection, which is how t
 acks=all are answered when the leader has written, acks=all also needs min.insync.replicas in sync. Nothing is synced
 to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader epoch
 and, for LogAppendTime, its timestamps are stamped. The checks are those of Kafka's that the batch header can show
-(`check_batch`); records inside are not decoded. So a wrong record within a batch whose CRC is right, or a timestamp
-that is too early and not the batch's first, is accepted here and refused by Apache Kafka. Versions: 3 is the first
-with record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0
-is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
+(`check_batch`); records inside are decoded only for a compacted topic, where each needs a key. So a wrong record
+within a batch whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and
+refused by Apache Kafka. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because older
+librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467),
+9 is flexible.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.storage.log import Appended
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 KEY, VERSIONS = 0, (3, 9)
 
 ALL, NONE = -1, 0
+ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
 TRACED_RECORDS = 50
 NO_TIMESTAMP = -1
 
@@ -73,6 +76,8 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     acks = request.body.acks
     if acks not in (ALL, NONE, 1):
         raise KafkaError(Error.INVALID_REQUIRED_ACKS)
+    if topic in INTERNAL_TOPICS and request.client.client_id != ADMIN_CLIENT_ID:
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
     batch = only_batch(partition.records, request.version)
     replica = broker.replicas.leader(topic, partition.index)
     if acks == ALL and not replica.enough_in_sync:
@@ -80,6 +85,12 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     check_batch(replica, batch, partition.records, now)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
+        if broker.trace:
+            broker.trace.emit(
+                "DuplicateRecognized",
+                topic=topic, partition=partition.index, base_offset=duplicate.base_offset,
+                last_offset=duplicate.last_offset,
+            )  # fmt: skip
         return replica, duplicate, duplicate.max_timestamp
     appended = replica.append_as_leader(partition.records, [batch], now)
     if broker.trace:
@@ -146,6 +157,23 @@ def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: 
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
     check_timestamps(replica, batch, records, now)
+    if config.compacts:
+        check_keys(replica, records)
+
+
+def check_keys(replica: Replica, records: memoryview) -> None:
+    """In a compacted topic a record without a key would be nobody's latest."""
+    partition = f"{replica.log.topic}-{replica.log.partition}"
+    why = f"Compacted topic cannot accept message without key in topic partition {partition}"
+    blamed = {index: why for index, record in enumerate(decode_batch(records)) if record.key is None}
+    if blamed:
+        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index in list(blamed)[:3])
+        raise RefusedRecords(
+            Error.INVALID_RECORD,
+            f"One or more records have been rejected due to {len(blamed)} record errors in total, and only showing "
+            f"the first three errors at most: [{shown}]",
+            blamed,
+        )
 
 
 def check_timestamps(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
@@ -170,14 +198,15 @@ def check_timestamps(replica: Replica, batch: BatchHeader, records: memoryview, 
         if record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
     }
     if blamed:
-        raise RefusedRecords(blamed)
+        why = "One or more records have been rejected due to invalid timestamp"
+        raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
 
 
 class RefusedRecords(KafkaError):
-    """Timestamps of these records are out of bounds. blamed: index in the batch -> why."""
+    """Some records are to blame for the refusal of their batch (KIP-467). blamed: index in the batch -> why."""
 
-    def __init__(self, blamed: dict[int, str]) -> None:
-        super().__init__(Error.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp")
+    def __init__(self, error: Error, why: str, blamed: dict[int, str]) -> None:
+        super().__init__(error, why)
         self.blamed = blamed
 
 

@@ -1,0 +1,190 @@
+"""The groups that this node coordinates: those whose partition of `__consumer_offsets` it leads.
+
+Handlers ask here. A question becomes an operation of the runtime (coordinators/runtime.py), which may be done at once
+or must wait: for the high watermark, or for other members of the group. Then the request is parked until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from minikafka.broker.waiting import Wait
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC, MetadataRecord, Partition
+from minikafka.cluster.quorum import Clock
+from minikafka.coordinators.groups import Groups, partition_for
+from minikafka.coordinators.runtime import Answer, Decision, Operation, Runtime
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+
+FOR_EVER_MS = 1 << 62  # the group's own timers end a wait
+ALL_BYTES = 1 << 62
+
+Ask = Callable[[Groups, Operation], Decision]
+Refuse = Callable[[KafkaError], Answer]
+Shape = Callable[[Answer], Answer]
+
+
+class GroupCoordinator:
+    """This node's part of the groups."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._runtime = Runtime(self._new_state, self._written, lambda operation: broker.moved(operation, ALL_BYTES))
+
+    # -- life
+
+    def start(self) -> None:
+        """The logs are recovered: begin to load what this node leads."""
+        topic = self._broker.image.topics.get(OFFSETS_TOPIC)
+        for number, partition in topic.partitions.items() if topic else ():
+            self._lead_or_not(number, partition)
+
+    def follow(self, record: MetadataRecord, now: Now) -> None:
+        """A metadata record was committed: partitions of the offsets topic may come and go, and topics with offsets
+        committed for them.
+        """
+        image = self._broker.image
+        topic = image.topics.get(OFFSETS_TOPIC)
+        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
+            if topic is not None and record.fields["topic_id"] == topic.topic_id:
+                number = record.fields["partition_id"]
+                self._lead_or_not(number, topic.partitions[number])
+        elif record.name == "RemoveTopicRecord":
+            if topic is None:
+                self._runtime.close()
+            self._forget_offsets(now)
+
+    def tick(self, now: Now, budget_bytes: int) -> None:
+        self._runtime.tick(now, budget_bytes)
+
+    def next_deadline(self) -> int | None:
+        return self._runtime.next_deadline()
+
+    def close(self) -> None:
+        """Whoever waits is told to look for another coordinator."""
+        self._runtime.close()
+
+    # -- for handlers
+
+    def partition(self, group_id: str) -> int:
+        """Where the group's state lies. Errors: INVALID_GROUP_ID, NOT_COORDINATOR while there is no offsets topic."""
+        if not group_id:
+            raise KafkaError(Error.INVALID_GROUP_ID)
+        topic = self._broker.image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise KafkaError(Error.NOT_COORDINATOR)
+        return partition_for(group_id, len(topic.partitions))
+
+    def state(self, group_id: str) -> Groups:
+        """To read a group. Errors: as of partition(), COORDINATOR_LOAD_IN_PROGRESS."""
+        state = self._runtime.shard(self.partition(group_id)).state
+        assert isinstance(state, Groups)
+        return state
+
+    def loaded(self) -> list[Groups]:
+        """All that this node coordinates. Errors: COORDINATOR_LOAD_IN_PROGRESS."""
+        return [
+            state for number in self._runtime.shards if isinstance(state := self._runtime.shard(number).state, Groups)
+        ]
+
+    def change(
+        self, request: Call, group_id: str, ask: Ask, refuse: Refuse, now: Now, shape: Shape = lambda answer: answer
+    ) -> Answer | Wait:
+        """Ask a group for a decision, and answer once it is committed. refuse: how the API says an error. shape: what
+        the request's version asks of the answer.
+        """
+        operation = self.submit(group_id, ask, now)
+
+        def attempt(_: Now, expired: bool) -> Answer | None:
+            answer = operation.answer
+            if operation.error is not None or (answer is None and expired):
+                answer = refuse(operation.error or KafkaError(Error.NOT_COORDINATOR))
+            if answer is not None and self._broker.trace:
+                self._tell(request, group_id, answer)
+            return None if answer is None else shape(answer)
+
+        return Wait([operation], FOR_EVER_MS, attempt)
+
+    def submit(self, group_id: str, ask: Ask, now: Now) -> Operation:
+        """The operation of a question; its errors stand in it."""
+        try:
+            partition = self.partition(group_id)
+            state = self.state(group_id)
+            return self._runtime.submit(partition, group_id, lambda operation, _: ask(state, operation), now)
+        except KafkaError as error:
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+            refused = Operation(lambda _: None)
+            refused.fail(error)
+            return refused
+
+    def find(self, group_id: str, now: Now) -> tuple[list[MetadataRecord], int]:
+        """Where a group belongs: the records that make the offsets topic, if it is not there yet, and the partition."""
+        broker = self._broker
+        topic = broker.image.topics.get(OFFSETS_TOPIC)
+        if topic is not None:
+            return [], partition_for(group_id, len(topic.partitions))
+        partitions = broker.config["offsets.topic.num.partitions"]
+        factor = min(broker.config["offsets.topic.replication.factor"], len(broker.image.live_brokers()))
+        placement = controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(broker.config["offsets.topic.segment.bytes"]),
+        }
+        records = controller.create_topic(broker.image, OFFSETS_TOPIC, broker.random_uuid(), placement, configs)
+        return records, partition_for(group_id, partitions)
+
+    # -- inside
+
+    def _new_state(self, partition: int) -> Groups:
+        broker = self._broker
+        return Groups(partition, broker.config, broker.image, self._new_member_id, broker.trace)
+
+    def _new_member_id(self, prefix: str) -> str:
+        hexadecimal = self._broker.random_uuid().hex()
+        parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
+        return "-".join((prefix, *parts))
+
+    def _written(self, partition: int, now: Clock) -> None:
+        self._broker.replicas.changed(now)
+        self._broker.moved(("partition", OFFSETS_TOPIC, partition), ALL_BYTES)
+
+    def _lead_or_not(self, number: int, partition: Partition) -> None:
+        if partition.leader == self._broker.node_id:
+            self._runtime.elected(number, self._broker.replicas.replicas[OFFSETS_TOPIC, number])
+        elif partition.leader != NO_LEADER:
+            self._runtime.resigned(number)
+
+    def _forget_offsets(self, now: Now) -> None:
+        """Forget offsets of topics that are gone: a topic that is made in their place begins anew."""
+        topics = self._broker.image.topics
+        for groups in self._states():
+            for group_id in groups.offsets.groups():
+                for topic in groups.offsets.topics(group_id):
+                    if topic not in topics:
+                        self.submit(group_id, partial(forget_topic, group_id, topic), now)
+
+    def _states(self) -> list[Groups]:
+        shards = [shard for shard in self._runtime.shards.values() if shard.loading is None]
+        return [shard.state for shard in shards if isinstance(shard.state, Groups)]
+
+    def _tell(self, request: Call, group_id: str, answer: Answer) -> None:
+        """The trace event of a refusal, by whatever the API calls its member."""
+        code = answer.get("error_code", Error.NONE)
+        if code == Error.NONE and request.api == "OffsetCommit":
+            code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
+        if code != Error.NONE:
+            member = request.body.to_dict().get("member_id") or request.client.client_id or ""
+            self._broker.trace.emit(
+                "MemberRefused", group=group_id, member=member, api=request.api, error=Error(code).name
+            )
+
+
+def forget_topic(group_id: str, topic: str, groups: Groups, _: Operation) -> Decision:
+    return groups.forget_topic(group_id, topic)

@@ -1,0 +1,44 @@
+"""DeleteGroups (KIP-229): groups and their committed offsets go.
+
+Behaviour: only an empty group can be deleted (NON_EMPTY_GROUP). Each group has its own verdict. Versions: 0 to 2; 2 is
+flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.waiting import Wait
+from minikafka.wire.errors import Error
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.coordinators.groups import Groups
+    from minikafka.coordinators.runtime import Decision, Operation
+
+KEY, VERSIONS = 42, (0, 2)
+
+TIMEOUT_MS = 5000  # offsets.commit.timeout.ms of Apache Kafka
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    deletions = {}
+    for group_id in dict.fromkeys(request.body.groups_names):
+
+        def delete(groups: Groups, _: Operation, group_id: str = group_id) -> Decision:
+            return groups.delete(group_id)
+
+        deletions[group_id] = broker.groups.submit(group_id, delete, now)
+
+    def attempt(_: Now, expired: bool) -> dict[str, Any] | None:
+        if not expired and not all(deletion.is_done for deletion in deletions.values()):
+            return None
+        return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
+
+    return Wait(list(deletions.values()), now.monotonic_ms + TIMEOUT_MS, attempt)
+
+
+def verdict(deletion: Operation) -> Error:
+    if deletion.error is not None:
+        return deletion.error.error
+    return Error.NONE if deletion.is_done else Error.REQUEST_TIMED_OUT

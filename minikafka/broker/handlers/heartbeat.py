@@ -1,0 +1,28 @@
+"""Heartbeat (KIP-62, KIP-345): a member of a classic group says that it is alive.
+
+Behaviour: answers REBALANCE_IN_PROGRESS while the group prepares a rebalance, which is how a member learns that it
+must join again. While the coordinator still loads, a heartbeat is fine: nobody is thrown out meanwhile. Versions: 0 to
+4; 3 adds GroupInstanceId for static members, 4 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.waiting import Wait
+
+KEY, VERSIONS = 12, (0, 4)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    return broker.groups.change(
+        request, request.body.group_id, lambda groups, _: groups.heartbeat(request.body, now), refuse, now
+    )
+
+
+def refuse(error: KafkaError) -> dict[str, Any]:
+    return {"error_code": Error.NONE if error.error is Error.COORDINATOR_LOAD_IN_PROGRESS else error.error}

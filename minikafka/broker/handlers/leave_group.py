@@ -1,0 +1,36 @@
+"""LeaveGroup (KIP-345): members say goodbye, so that the others needn't wait for a session timeout.
+
+Behaviour: the group rebalances at once. An admin may remove members of others, static ones by instance id alone.
+Versions: 0 to 5; 3 names many members and answers each, 4 is flexible, 5 brings a reason (KIP-800).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.waiting import Wait
+
+KEY, VERSIONS = 13, (0, 5)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    def refuse(error: KafkaError) -> dict[str, Any]:
+        if error.error is not Error.UNKNOWN_MEMBER_ID or request.version < 3:
+            return {"error_code": error.error}
+        unknown = [
+            {"member_id": each.member_id, "group_instance_id": each.group_instance_id, "error_code": error.error}
+            for each in request.body.members
+        ]
+        return {"error_code": Error.NONE, "members": unknown}
+
+    return broker.groups.change(
+        request,
+        request.body.group_id,
+        lambda groups, _: groups.leave(request.body, request.version, now),
+        refuse,
+        now,
+    )

@@ -1,0 +1,25 @@
+"""SyncGroup (KIP-62, KIP-559): a member asks for its share; the leader brings everybody's.
+
+Behaviour: parked until the leader's assignment is committed. Versions: 0 to 5; 3 brings static members, 4 is flexible,
+5 names protocol type and protocol, which must be the group's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.waiting import Wait
+
+KEY, VERSIONS = 14, (0, 5)
+
+
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    return broker.groups.change(
+        request,
+        request.body.group_id,
+        lambda groups, operation: groups.sync(operation, request.body, now),
+        lambda error: {"error_code": error.error, "assignment": b""},
+        now,
+    )

@@ -1,0 +1,1 @@
+"""Coordinators: state that lives in an internal topic, and whoever leads the partition answers for it."""

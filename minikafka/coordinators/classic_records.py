@@ -1,0 +1,105 @@
+"""What a classic group looks like from outside: its one record, its description, its assignment in the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from minikafka.cluster.quorum import Clock
+from minikafka.coordinators.classic_members import CONSUMER, Member, Members
+from minikafka.coordinators.classic_states import STABLE
+from minikafka.coordinators.runtime import Record
+from minikafka.trace import Trace
+from minikafka.wire.messages import decode_versioned
+from minikafka.wire.primitives import DecodeError
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.coordinators.classic_group import ClassicGroup
+
+
+def group_metadata(group: ClassicGroup, shares: Mapping[str, bytes], now: Clock) -> Record:
+    """GroupMetadata: generation, leader, protocol, and each member with its subscription and share."""
+    members = [
+        {
+            "member_id": member.member_id,
+            "group_instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "rebalance_timeout": member.rebalance_timeout_ms,
+            "session_timeout": member.session_timeout_ms,
+            "subscription": member.protocols[group.protocol or ""],
+            "assignment": shares.get(member.member_id, b""),
+        }
+        for member in (group.members.values() if group.protocol is not None else ())
+    ]
+    value = {
+        "protocol_type": group.protocol_type or "",
+        "generation": group.generation,
+        "protocol": group.protocol,
+        "leader": group.members.leader if members else None,
+        "current_state_timestamp": now.wall_ms,
+        "members": members,
+    }
+    return Record("GroupMetadata", {"group": group.group_id}, value)
+
+
+def restored(value: Message) -> Members:
+    """The members that a GroupMetadata record tells of."""
+    members = Members()
+    for each in value.members:
+        rebalance_timeout_ms = each.session_timeout if each.rebalance_timeout == -1 else each.rebalance_timeout
+        members.add(
+            Member(
+                each.member_id, each.group_instance_id, each.client_id, each.client_host, rebalance_timeout_ms,
+                each.session_timeout, {value.protocol: bytes(each.subscription)}, bytes(each.assignment),
+            )
+        )  # fmt: skip
+    members.leader = value.leader
+    return members
+
+
+def describe(group: ClassicGroup) -> dict[str, Any]:
+    """As DescribeGroups shows it: what members subscribed to and got only while that is agreed."""
+    stable = group.state == STABLE
+    members = [
+        {
+            "member_id": member.member_id,
+            "group_instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "member_metadata": member.protocols[group.protocol or ""] if stable else b"",
+            "member_assignment": member.assignment if stable else b"",
+        }
+        for member in group.members.values()
+    ]
+    return {
+        "group_id": group.group_id,
+        "group_state": group.state,
+        "protocol_type": group.protocol_type or "",
+        "protocol_data": (group.protocol or "") if stable else "",
+        "members": members,
+    }
+
+
+def tell_assignment(trace: Trace, group: ClassicGroup, shares: Mapping[str, bytes]) -> None:
+    """The trace event of an assignment; only here is one decoded."""
+    trace.emit(
+        "AssignmentMade",
+        group=group.group_id,
+        generation=group.generation,
+        by=group.members.leader,
+        assignor=group.protocol,
+        assignment={member_id: partitions_of(group, shares.get(member_id, b"")) for member_id in group.members},
+    )
+
+
+def partitions_of(group: ClassicGroup, share: bytes) -> list[list[Any]]:
+    """[topic, partition] of a consumer's share; nothing where it can't be read."""
+    if group.protocol_type != CONSUMER or not share:
+        return []
+    try:
+        assignment = decode_versioned("ConsumerProtocolAssignment", share)
+    except DecodeError:
+        return []
+    return [[each.topic, number] for each in assignment.assigned_partitions for number in each.partitions]

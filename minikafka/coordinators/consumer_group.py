@@ -1,0 +1,386 @@
+"""A consumer group of the protocol of KIP-848: the coordinator assigns, and nobody stops for it.
+
+A member knows one request, ConsumerGroupHeartbeat. With it it says that it is alive, what it wants (if that changed)
+and what it has (if that changed); the answer says what it may have. Three epochs carry the whole protocol:
+
+    group epoch        grows when the target must be made anew: a member came, left or subscribed otherwise, or a
+                       subscribed topic changed
+    assignment epoch   the group epoch that the target assignment was made for
+    member epoch       the assignment epoch that this member has reached, and its pass: with another one it is fenced
+
+A heartbeat takes up to three steps, each with its own records:
+
+    subscription       the member's metadata, if it changed          group epoch + 1
+    target             the assignor divides all partitions anew      assignment epoch = group epoch
+    reconciliation     this one member goes on as far as it can      member epoch = assignment epoch, once it has
+                       (reconciliation.py)                           given up what others are to have
+
+So a rebalance is nothing but heartbeats. A member whose partitions don't change reads on; one that must give up some is
+told so, finishes and commits, and says in a later heartbeat that it no longer has them; from then on they are free, and
+the one that is to have them gets them with its next heartbeat. Until then it waits for them without holding up anybody.
+
+    member A (0 1 2 3)               coordinator                    member B
+      |                                | <---- heartbeat, epoch 0 ----|  group epoch 3, target A: 0 1, B: 2 3
+      |                                |--- epoch 3, nothing yet ---->|  2 and 3 are A's
+      |-- heartbeat, epoch 2 --------> |                              |
+      |<-- epoch 2, keep 0 1 ----------|                              |
+      |-- epoch 2, I have 0 1 -------->|                              |  A gave up 2 and 3
+      |<-- epoch 3 --------------------| <---- heartbeat, epoch 3 ----|
+      |                                |--- epoch 3, you have 2 3 --->|
+
+Members are fenced that are silent for longer than the session timeout, or take longer than their rebalance timeout to
+give up partitions. An answer may get lost: the member comes again with its previous epoch, which is accepted as long as
+it has nothing that it isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch -2 keeps its
+partitions until its session is over; a new process with its instance id takes them over, without a rebalance.
+
+`heartbeat` and `tick` decide and give records back; the state changes in `apply` alone (consumer_group_state.py). Soft
+state, which a new coordinator does without: the timeouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.quorum import Clock
+from minikafka.coordinators import consumer_group_messages as messages
+from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
+from minikafka.coordinators.consumer_group_state import ConsumerGroupState
+from minikafka.coordinators.consumer_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    Member,
+    TopicPartition,
+    flat,
+    member_tombstones,
+    target_record,
+)
+from minikafka.coordinators.member_timeouts import MemberTimeouts
+from minikafka.coordinators.reconciliation import Goal, reconcile
+from minikafka.coordinators.runtime import Record
+from minikafka.coordinators.target_assignment import Target, assign, preferred_assignor
+from minikafka.coordinators.topic_watch import TopicWatch
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+API = "ConsumerGroupHeartbeat"
+
+
+class Configs(Protocol):
+    """Broker configs by Kafka's names, typed."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Step(NamedTuple):
+    """What one heartbeat has to do with. was: the member before it, with its id of now. replaces: the id that its
+    instance had until now. owned: the partitions that it says it has; None if it doesn't say.
+    """
+
+    was: Member
+    member: Member
+    replaces: str | None
+    owned: frozenset[TopicPartition] | None
+
+
+class ConsumerGroup:
+    """One group. image: the cluster's topics, as this node knows them."""
+
+    type = "consumer"
+    protocol_type = "consumer"
+
+    def __init__(self, group_id: str, config: Configs, image: Image, trace: Trace) -> None:
+        self.group_id = group_id
+        self.state = ConsumerGroupState()
+        self._config = config
+        self._image = image
+        self._events = Events(group_id, image, trace)
+        self._timeouts = MemberTimeouts(config["group.consumer.session.timeout.ms"])
+        self._watch = TopicWatch(image)
+
+    @property
+    def state_name(self) -> str:
+        return self.state.name
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.state.members
+
+    # -- requests and time: decide
+
+    def heartbeat(
+        self, body: Message, client_id: str, client_host: str, now: Clock
+    ) -> tuple[list[Record], dict[str, Any]]:
+        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request). Returns records and the answer.
+
+        Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
+        GROUP_MAX_SIZE_REACHED.
+        """
+        self._events.live = True
+        try:
+            if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+                return self._leave(body)
+            return self._go_on(body, client_id, client_host, now)
+        except KafkaError as error:
+            self._events.refused(body.member_id, API, error)
+            raise
+
+    def tick(self, now: Clock) -> list[Record]:
+        """Fences members whose session or rebalance timeout is over."""
+        fenced = self._timeouts.expired(self.state.members, now)
+        return self._fence([self.state.members[member_id] for member_id in fenced], fenced) if fenced else []
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; maybe too early, never too late."""
+        return self._timeouts.next_deadline()
+
+    # -- records
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in one of this group's records, live or in a replay."""
+        was = self.state.members.get(getattr(key, "member_id", ""))
+        self.state.apply(name, key, value)
+        self._events.applied(self.state, name, key, value, was)
+
+    def loaded(self, now: Clock) -> None:
+        """The replay is over: every member gets a full session, and its full time to revoke."""
+        self._events.live = True
+        for member in self.state.members.values():
+            self._timeouts.heard(member.member_id, now)
+            self._timeouts.moved(member, now)
+
+    def tombstones(self) -> list[Record]:
+        """Deletes all of the group's own records."""
+        key = {"group_id": self.group_id}
+        records = [record for member_id in self.state.members for record in member_tombstones(self.group_id, member_id)]
+        names = ["ConsumerGroupTargetAssignmentMetadata", "ConsumerGroupPartitionMetadata", "ConsumerGroupMetadata"]
+        return records + [Record(name, key, None) for name in names]
+
+    # -- questions of others
+
+    def check_commit(
+        self,
+        member_id: str,
+        member_epoch: int,
+        instance_id: str | None,
+        now: Clock,
+        partition: tuple[str, int] | None = None,
+    ) -> None:
+        """Whether a member may commit. An older epoch than its own counts for a partition that it had at that epoch
+        and still has (KIP-1251), so name the partition: without one, every older epoch is refused.
+
+        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """
+        if member_epoch < 0 and self.is_empty:  # an administrator, or a consumer that manages its partitions itself
+            return
+        member = self._member(member_id)
+        if member_epoch == member.member_epoch:
+            return
+        if member_epoch > member.member_epoch:
+            raise messages.stale(
+                f"Received member epoch {member_epoch} is newer than current member epoch {member.member_epoch}."
+            )
+        if partition is None:
+            raise messages.stale(
+                f"Received member epoch {member_epoch} is older than member epoch {member.member_epoch}."
+            )
+        messages.check_assigned_since(member, member_epoch, partition, self._image)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Whether a member may ask for committed offsets; without a member id anybody may.
+
+        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """
+        if not member_id and member_epoch < 0:
+            return
+        expected = self._member(member_id or "").member_epoch
+        if member_epoch != expected:
+            raise messages.stale(
+                f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
+            )
+
+    def subscribes_to(self, topic: str) -> bool:
+        return topic in self.state.subscribers
+
+    def offsets_age_from(self, commit_ms: int) -> int:
+        """From when on a committed offset of a topic that nobody subscribes to grows old, wall clock."""
+        return commit_ms
+
+    def describe(self) -> dict[str, Any]:
+        """A DescribedGroup of ConsumerGroupDescribe."""
+        assignor = preferred_assignor(self.state.members.values(), self._assignors)
+        return messages.described(self.group_id, self.state, assignor, self._image)
+
+    # -- the steps of a heartbeat
+
+    def _go_on(
+        self, body: Message, client_id: str, client_host: str, now: Clock
+    ) -> tuple[list[Record], dict[str, Any]]:
+        self._refuse_if_full(body.member_id)
+        records: list[Record] = []
+        step = self._step(body, client_id, client_host, records)
+        if step.member != step.was:
+            records.append(step.member.metadata_record(self.group_id))
+        subscription_changed = step.member.subscribed_topic_names != step.was.subscribed_topic_names
+        group_epoch = self._next_group_epoch(step, subscription_changed, records)
+        target_epoch, target = self._next_target(step, group_epoch, now, records)
+        member = self._reconciled(step, target_epoch, target, subscription_changed)
+        if member != step.member:
+            records.append(member.current_assignment_record(self.group_id))
+            self._timeouts.moved(member, now)
+        self._timeouts.heard(member.member_id, now)
+        interval_ms = self._config["group.consumer.heartbeat.interval.ms"]
+        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
+        return records, messages.answer(member, interval_ms, tell_assignment)
+
+    def _step(self, body: Message, client_id: str, client_host: str, records: list[Record]) -> Step:
+        """Who this is: a known member, a new one, or a new process of a static member."""
+        owned = None if body.topic_partitions is None else frozenset(flat(body.topic_partitions))
+        member_id, joins = body.member_id, body.member_epoch == JOIN_EPOCH
+        replaces = None
+        if not joins:
+            was = self._member(member_id) if body.instance_id is None else self._own_instance(body)
+            messages.check_epoch(was, body.member_epoch, owned)
+        elif body.instance_id in self.state.static_members:
+            replaces = self.state.static_members[body.instance_id]
+            was = self._replaced(self.state.members[replaces], body, records)
+        else:
+            was = self.state.members.get(member_id) or Member(member_id)
+            self._events.because(member_id, "it joins")
+        return Step(was, messages.updated(was, body, client_id, client_host), replaces, owned)
+
+    def _replaced(self, member: Member, body: Message, records: list[Record]) -> Member:
+        """A new process of a static member: it takes over what the one that left had, under its own member id."""
+        if member.member_epoch != LEAVE_STATIC_EPOCH:
+            raise KafkaError(
+                Error.UNRELEASED_INSTANCE_ID,
+                f"Static member {body.member_id} with instance id {body.instance_id} cannot join the group because the "
+                f"instance id is owned by {member.member_id} member.",
+            )
+        new = replace(member, member_id=body.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
+        records += member_tombstones(self.group_id, member.member_id)
+        records.append(new.metadata_record(self.group_id))
+        records.append(target_record(self.group_id, new.member_id, self.state.target.get(member.member_id, ())))
+        records.append(new.current_assignment_record(self.group_id))
+        self._events.because(member.member_id, f"a new process of static member {body.instance_id} takes its place")
+        self._events.because(new.member_id, f"it takes the place of static member {body.instance_id}")
+        return new
+
+    def _next_group_epoch(self, step: Step, subscription_changed: bool, records: list[Record]) -> int:
+        """The group epoch after this heartbeat: one more if what is to be assigned changed."""
+        topics = step.member.subscribed_topic_names
+        if not subscription_changed and self._watch.is_unchanged(topics, self.state.metadata_hash):
+            return self.state.group_epoch
+        before = step.was.subscribed_topic_names
+        remaining = [topic for topic, count in self.state.subscribers.items() if count > (topic in before)]
+        new_hash = self._watch.make_hash({*remaining, *topics})
+        group_epoch = self.state.group_epoch
+        if subscription_changed or new_hash != self.state.metadata_hash:
+            group_epoch += 1
+            records.append(self._group_epoch_record(group_epoch, new_hash))
+            wants = f"{step.member.client_id} subscribes to {', '.join(topics) or 'nothing'}"
+            self._events.because(THE_GROUP, wants if subscription_changed else "subscribed topics changed")
+        if self.state.has_partition_metadata:
+            records.append(Record("ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None))
+        return group_epoch
+
+    def _next_target(self, step: Step, group_epoch: int, now: Clock, records: list[Record]) -> tuple[int, Target]:
+        """The target's epoch and this member's part of it; made anew if the group epoch has grown, but not more often
+        than group.consumer.assignment.interval.ms, so that many members that come at once cost one (KIP-1263).
+        """
+        state = self.state
+        interval_ms = self._config["group.consumer.assignment.interval.ms"]
+        last_ms = state.assignment_timestamp_ms
+        is_time = last_ms == 0 or interval_ms == 0 or now.wall_ms >= last_ms + interval_ms
+        if group_epoch <= state.assignment_epoch or not is_time:
+            return state.assignment_epoch, state.target.get(step.replaces or step.member.member_id, frozenset())
+        members, before = dict(state.members), dict(state.target)
+        if step.replaces is not None:
+            members.pop(step.replaces)
+            before[step.member.member_id] = before.pop(step.replaces, frozenset())
+        members[step.member.member_id] = step.member
+        assignor = preferred_assignor(members.values(), self._assignors)
+        target = assign(assignor, members, before, self._image)
+        for member_id, partitions in target.items():
+            if state.target.get(member_id) != partitions:
+                records.append(target_record(self.group_id, member_id, partitions))
+        value = {"assignment_epoch": group_epoch, "assignment_timestamp": now.wall_ms}
+        records.append(Record("ConsumerGroupTargetAssignmentMetadata", {"group_id": self.group_id}, value))
+        self._events.assignor = assignor
+        return group_epoch, target[step.member.member_id]
+
+    def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> Member:
+        if not subscription_changed and step.member.is_reconciled_to(epoch):
+            return step.member
+        topics = self._image.topics
+        topic_ids = {topics[name].topic_id for name in step.member.subscribed_topic_names if name in topics}
+        goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
+        return reconcile(step.member, goal, step.owned, subscription_changed)
+
+    # -- leaving
+
+    def _leave(self, body: Message) -> tuple[list[Record], dict[str, Any]]:
+        member = self._member(body.member_id) if body.instance_id is None else self._own_instance(body)
+        answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
+        if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
+            away = replace(
+                member,
+                member_epoch=LEAVE_STATIC_EPOCH,
+                assigned_partitions=dict.fromkeys(member.assigned_partitions, 0),
+                partitions_pending_revocation={},
+            )
+            return [away.current_assignment_record(self.group_id)], answer
+        return self._fence([member], {member.member_id: "it said goodbye"}), answer
+
+    def _fence(self, members: Sequence[Member], why: dict[str, str]) -> list[Record]:
+        """Remove members; what they had is free at once."""
+        gone = {topic: 0 for member in members for topic in member.subscribed_topic_names}
+        for member in members:
+            for topic in member.subscribed_topic_names:
+                gone[topic] += 1
+        topics = {topic for topic, count in self.state.subscribers.items() if count > gone.get(topic, 0)}
+        records = [record for member in members for record in member_tombstones(self.group_id, member.member_id)]
+        records.append(self._group_epoch_record(self.state.group_epoch + 1, self._watch.make_hash(topics)))
+        for member in members:
+            self._events.because(member.member_id, why[member.member_id])
+        self._events.because(THE_GROUP, f"{', '.join(member.client_id for member in members)} left")
+        return records
+
+    # -- small things
+
+    @property
+    def _assignors(self) -> list[str]:
+        return [name.strip() for name in self._config["group.consumer.assignors"].split(",")]
+
+    def _group_epoch_record(self, epoch: int, new_hash: int) -> Record:
+        return Record("ConsumerGroupMetadata", {"group_id": self.group_id}, {"epoch": epoch, "metadata_hash": new_hash})
+
+    def _refuse_if_full(self, member_id: str) -> None:
+        limit = self._config["group.consumer.max.size"]
+        if len(self.state.members) >= limit and member_id not in self.state.members:
+            raise KafkaError(
+                Error.GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {limit} members."
+            )
+
+    def _member(self, member_id: str) -> Member:
+        member = self.state.members.get(member_id)
+        if member is None:
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+        return member
+
+    def _own_instance(self, body: Message) -> Member:
+        """The static member that a request comes from, unless another process has its instance id by now."""
+        member_id = self.state.static_members.get(body.instance_id)
+        if member_id is None:
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, f"Instance id {body.instance_id} is unknown.")
+        if member_id != body.member_id:
+            raise KafkaError(
+                Error.FENCED_INSTANCE_ID,
+                f"Static member {body.member_id} with instance id {body.instance_id} was fenced by member {member_id}.",
+            )
+        return self.state.members[member_id]

@@ -1,0 +1,136 @@
+"""What the records of a consumer group say (KIP-848): members, epochs, the target, who owns which partition.
+
+Nothing here decides. Records come in, one at a time, live or in a replay, and the state after them is the same; where
+compaction removed some on the way, the state at the end still is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from minikafka.coordinators.consumer_member import LEAVE_EPOCH, Member, MemberState, TopicPartition, flat
+from minikafka.wire.schema import Message
+
+FIRST_EPOCH = 1  # of a group without records
+NO_ASSIGNMENT_EPOCH = -1
+
+
+class ConsumerGroupState:
+    """`apply` is the only way to change it.
+
+    group_epoch grows whenever the target must be made anew; assignment_epoch is the one the target was made for, at
+    assignment_timestamp_ms (wall clock). metadata_hash: of the subscribed topics at that group epoch.
+    The other attributes follow from members, kept up to date so that a heartbeat need not look at all members:
+    static_members by instance id; owners of partitions; subscribers of topics; how many stable members at which epoch.
+    """
+
+    def __init__(self) -> None:
+        self.group_epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.target: dict[str, frozenset[TopicPartition]] = {}
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        self.owners: dict[TopicPartition, str] = {}
+        self.subscribers: Counter[str] = Counter()
+        self.has_partition_metadata = False
+        self._stable_at: Counter[int] = Counter()
+
+    @property
+    def name(self) -> str:
+        """The group's state in Kafka's words."""
+        if not self.members:
+            return "Empty"
+        if self.group_epoch > self.assignment_epoch:
+            return "Assigning"
+        return "Stable" if self._stable_at[self.assignment_epoch] == len(self.members) else "Reconciling"
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in a record of this group."""
+        APPLY[name](self, key, value)
+
+    def replace_member(self, was: Member | None, member: Member | None) -> None:
+        """Put a member in the place of another, and everything that follows from members."""
+        if was is not None:
+            self._forget(was)
+        if member is None:
+            return
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.subscribers.update(member.subscribed_topic_names)
+        self.owners.update(dict.fromkeys(member.assigned_partitions, member.member_id))
+        self.owners.update(dict.fromkeys(member.partitions_pending_revocation, member.member_id))
+        if member.state is MemberState.STABLE:
+            self._stable_at[member.member_epoch] += 1
+
+    def _forget(self, member: Member) -> None:
+        if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
+            del self.static_members[member.instance_id]
+        for topic in member.subscribed_topic_names:
+            self.subscribers[topic] -= 1
+            if not self.subscribers[topic]:
+                del self.subscribers[topic]
+        for partition in (*member.assigned_partitions, *member.partitions_pending_revocation):
+            if self.owners.get(partition) == member.member_id:
+                del self.owners[partition]
+        if member.state is MemberState.STABLE:
+            self._stable_at[member.member_epoch] -= 1
+            if not self._stable_at[member.member_epoch]:
+                del self._stable_at[member.member_epoch]
+        del self.members[member.member_id]
+
+
+def _group(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    state.group_epoch = FIRST_EPOCH if value is None else value.epoch
+    state.metadata_hash = 0 if value is None else value.metadata_hash
+
+
+def _partition_metadata(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    state.has_partition_metadata = value is not None  # of Kafka 4.0 and before; metadata_hash has replaced it
+
+
+def _member(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    was = state.members.get(key.member_id)
+    if value is not None:
+        state.replace_member(was, (was or Member(key.member_id)).with_metadata(value))
+    elif was is not None:
+        state.replace_member(was, None)
+
+
+def _current_assignment(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    was = state.members.get(key.member_id)
+    if value is not None:
+        state.replace_member(was, (was or Member(key.member_id)).with_current_assignment(value))
+    elif was is not None:
+        gone = replace(was, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
+        state.replace_member(was, replace(gone, assigned_partitions={}, partitions_pending_revocation={}))
+
+
+def _target(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    if value is not None:
+        state.target[key.member_id] = frozenset(flat(value.topic_partitions))
+    else:
+        state.target.pop(key.member_id, None)
+
+
+def _target_epoch(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    state.assignment_epoch = NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
+    state.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+
+
+def _regular_expression(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
+    """Subscriptions by regular expression are refused here; those that Apache Kafka wrote match nothing."""
+
+
+APPLY = {
+    "ConsumerGroupMetadata": _group,
+    "ConsumerGroupPartitionMetadata": _partition_metadata,
+    "ConsumerGroupMemberMetadata": _member,
+    "ConsumerGroupTargetAssignmentMetadata": _target_epoch,
+    "ConsumerGroupTargetAssignmentMember": _target,
+    "ConsumerGroupCurrentMemberAssignment": _current_assignment,
+    "ConsumerGroupRegularExpression": _regular_expression,
+}

@@ -1,0 +1,163 @@
+"""A member of a consumer group (KIP-848) as the coordinator knows it, and the records that say so.
+
+Two records make a member. ConsumerGroupMemberMetadata is what the member said of itself: its client, its subscription,
+its timeouts. ConsumerGroupCurrentMemberAssignment is where it stands: its epoch, the partitions it may use, those it
+has yet to give back. A third, ConsumerGroupTargetAssignmentMember, is what it is to have in the end.
+
+Partitions are (topic id, number): a topic that is deleted and created again is another topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any
+
+from minikafka.coordinators.runtime import Record
+from minikafka.wire.schema import Message
+
+JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a heartbeat that mean something else
+
+TopicPartition = tuple[bytes, int]
+Assignment = Mapping[TopicPartition, int]  # -> the member epoch at which it was assigned (KIP-1251)
+
+
+class MemberState(IntEnum):
+    """Where a member is on its way to the target; numbered as in the record."""
+
+    STABLE = 0  # it has all it is to have at its epoch
+    UNREVOKED_PARTITIONS = 1  # it must give partitions back, and has not acknowledged that yet
+    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given back yet
+    UNKNOWN = 127  # written by a newer Kafka
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """member_epoch: LEAVE_STATIC_EPOCH while a static member is away. previous_member_epoch: the one before, which is
+    still accepted from a member that missed an answer. rebalance_timeout_ms: how long it may take to revoke.
+    assigned_partitions: what it may use. partitions_pending_revocation: what it was told to give back, and holds until
+    it says that it has.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: tuple[str, ...] = ()
+    subscribed_topic_regex: str | None = ""
+    server_assignor: str | None = None
+    rebalance_timeout_ms: int = -1
+    member_epoch: int = JOIN_EPOCH
+    previous_member_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned_partitions: Assignment = field(default_factory=dict)
+    partitions_pending_revocation: Assignment = field(default_factory=dict)
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    def at_epoch(self, epoch: int, **changes: Any) -> Member:
+        """The member at an epoch that it is told with the next answer; the one it knows now stays acceptable."""
+        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
+
+    def with_metadata(self, value: Message) -> Member:
+        """After its ConsumerGroupMemberMetadata."""
+        return replace(
+            self,
+            instance_id=value.instance_id,
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))),
+            subscribed_topic_regex=value.subscribed_topic_regex,
+            server_assignor=value.server_assignor,
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+        )
+
+    def with_current_assignment(self, value: Message) -> Member:
+        """After its ConsumerGroupCurrentMemberAssignment."""
+        known = value.state in MemberState.__members__.values()
+        return replace(
+            self,
+            member_epoch=value.member_epoch,
+            previous_member_epoch=value.previous_member_epoch,
+            state=MemberState(value.state) if known else MemberState.UNKNOWN,
+            assigned_partitions=_with_epochs(value.assigned_partitions, value.member_epoch),
+            partitions_pending_revocation=_with_epochs(value.partitions_pending_revocation, value.member_epoch),
+        )
+
+    def metadata_record(self, group_id: str) -> Record:
+        value = {
+            "instance_id": self.instance_id,
+            "rack_id": self.rack_id,
+            "client_id": self.client_id,
+            "client_host": self.client_host,
+            "subscribed_topic_names": list(self.subscribed_topic_names),
+            "subscribed_topic_regex": self.subscribed_topic_regex,
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+            "server_assignor": self.server_assignor,
+            "classic_member_metadata": None,  # not the default: that would be a member of the classic protocol
+        }
+        return Record("ConsumerGroupMemberMetadata", {"group_id": group_id, "member_id": self.member_id}, value)
+
+    def current_assignment_record(self, group_id: str) -> Record:
+        value = {
+            "member_epoch": self.member_epoch,
+            "previous_member_epoch": self.previous_member_epoch,
+            "state": self.state,
+            "assigned_partitions": _topics_with_epochs(self.assigned_partitions),
+            "partitions_pending_revocation": _topics_with_epochs(self.partitions_pending_revocation),
+        }
+        return Record(
+            "ConsumerGroupCurrentMemberAssignment", {"group_id": group_id, "member_id": self.member_id}, value
+        )
+
+
+def target_record(group_id: str, member_id: str, partitions: Iterable[TopicPartition]) -> Record:
+    """What a member is to have."""
+    key = {"group_id": group_id, "member_id": member_id}
+    return Record("ConsumerGroupTargetAssignmentMember", key, {"topic_partitions": by_topic(partitions)})
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[Record]:
+    """Remove a member. The order is Kafka's, which refuses to load another one."""
+    key = {"group_id": group_id, "member_id": member_id}
+    return [
+        Record("ConsumerGroupCurrentMemberAssignment", key, None),
+        Record("ConsumerGroupTargetAssignmentMember", key, None),
+        Record("ConsumerGroupMemberMetadata", key, None),
+    ]
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    """Partitions as answers and records list them: topics and numbers in order."""
+    topics: dict[bytes, list[int]] = {}
+    for topic_id, number in sorted(partitions):
+        topics.setdefault(topic_id, []).append(number)
+    return [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in topics.items()]
+
+
+def flat(topics: Iterable[Message]) -> list[TopicPartition]:
+    """The other way round."""
+    return [(topic.topic_id, number) for topic in topics for number in topic.partitions]
+
+
+def _topics_with_epochs(partitions: Assignment) -> list[dict[str, Any]]:
+    topics = by_topic(partitions)
+    for topic in topics:
+        topic["assignment_epochs"] = [partitions[topic["topic_id"], number] for number in topic["partitions"]]
+    return topics
+
+
+def _with_epochs(topics: Iterable[Message], member_epoch: int) -> Assignment:
+    """Before Kafka 4.3 a record had no assignment epochs: the member's own stands in, 0 for a member that is away."""
+    partitions = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = [max(member_epoch, 0)] * len(topic.partitions)
+        for number, epoch in zip(topic.partitions, epochs, strict=True):
+            partitions[topic.topic_id, number] = epoch
+    return partitions

@@ -1,0 +1,358 @@
+"""The group coordinator: what a group's requests mean, over the groups and offsets of one partition.
+
+One `Groups` is the state of one partition of `__consumer_offsets` (runtime.py says how it is loaded and written). A
+group is classic or of the consumer protocol (KIP-848); an empty one may change its kind, a living one refuses the
+other kind's members, so that the two never mix silently. Apache Kafka 4 can also convert a living group while it is
+rolled over to the new protocol; this one cannot.
+
+Each method here is a `decide`: it returns the records that the request means, and the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.quorum import Clock
+from minikafka.coordinators import classic_requests as requests
+from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.classic_records import describe, group_metadata
+from minikafka.coordinators.consumer_group import Configs, ConsumerGroup
+from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, forgotten, offset_commit
+from minikafka.coordinators.runtime import Answer, Decision, Operation, Record
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+
+
+class Groups:
+    """The groups and committed offsets of one partition.
+
+    config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
+    """
+
+    def __init__(
+        self, partition: int, config: Configs, image: Image, new_member_id: Callable[[str], str], trace: Trace
+    ) -> None:
+        self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
+        self.offsets = Offsets()
+        self._partition = partition
+        self._config = config
+        self._image = image
+        self._new_member_id = new_member_id
+        self._trace = trace
+        self._live = False
+        self._look_at_ms: dict[str, int] = {}  # when to look for a group's expired offsets
+
+    # -- what the runtime asks
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """One committed record, live or in a replay."""
+        if name == "OffsetCommit":
+            if value is not None and key.group not in self.groups:
+                self._classic_to_fill(key.group)  # of consumers that assign partitions by hand: it has no record
+            self.offsets.apply(key, value)
+        elif name == "GroupMetadata":
+            if value is None:
+                self._drop(key.group, ClassicGroup)
+            else:
+                self._classic_to_fill(key.group).apply(name, key, value)
+        elif value is None and name == "ConsumerGroupMetadata":
+            self._drop(key.group_id, ConsumerGroup)
+        elif value is not None or isinstance(self.groups.get(key.group_id), ConsumerGroup):
+            self._consumer_to_fill(key.group_id).apply(name, key, value)
+
+    def loaded(self, now: Clock) -> Iterable[str]:
+        """The replay is over."""
+        self._live = True
+        for group_id, group in self.groups.items():
+            group.loaded(now)
+            self._look_later(group_id, now)
+        if self._trace and self.groups:
+            self._trace.emit("GroupLoaded", partition=self._partition, groups=list(self.groups))
+        return list(self.groups)
+
+    def tick(self, key: str, now: Clock) -> Sequence[Record]:
+        """Sessions and rebalances; now and then, offsets that expired."""
+        group = self.groups.get(key)
+        if group is None:
+            return ()
+        due_ms = group.next_deadline()
+        records = list(group.tick(now)) if due_ms is not None and due_ms <= now.monotonic_ms else []
+        if self._look_at_ms.get(key, now.monotonic_ms + 1) <= now.monotonic_ms:
+            self._look_later(key, now)
+            records += self._expired(key, group, now)
+        return records
+
+    def next_deadline(self, key: str) -> int | None:
+        group = self.groups.get(key)
+        if group is None:
+            return None
+        deadlines = (group.next_deadline(), self._look_at_ms.get(key))
+        return min((at for at in deadlines if at is not None), default=None)
+
+    # -- classic groups
+
+    def join(
+        self, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Clock
+    ) -> Decision:
+        """JoinGroup; the first one makes the group."""
+        lowest, highest = self._config["group.min.session.timeout.ms"], self._config["group.max.session.timeout.ms"]
+        if not lowest <= request.session_timeout_ms <= highest:
+            raise KafkaError(Error.INVALID_SESSION_TIMEOUT)
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return requests.join(group, operation, request, client, version, now)
+        if group is not None and group.state_name != "Empty":
+            raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
+        if request.member_id != "":
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID)
+        new = self._new_classic(request.group_id)
+        records, answer = requests.join(new, operation, request, client, version, now)
+        self._take_over(request.group_id, new, now)
+        return [*(group.tombstones() if group else ()), group_metadata(new, {}, now), *records], answer
+
+    def sync(self, operation: Operation, request: Message, now: Clock) -> Decision:
+        """SyncGroup."""
+        return requests.sync(self._classic(request.group_id), operation, request, now)
+
+    def heartbeat(self, request: Message, now: Clock) -> Decision:
+        """Heartbeat."""
+        return requests.heartbeat(self._classic(request.group_id), request, now)
+
+    def leave(self, request: Message, version: int, now: Clock) -> Decision:
+        """LeaveGroup: one member before version 3, then many."""
+        group = self._classic(request.group_id)
+        if version >= 3:
+            leaving = [(each.member_id, each.group_instance_id, each.reason) for each in request.members]
+            return requests.leave(group, leaving, now)
+        records, answer = requests.leave(group, [(request.member_id, None, None)], now)
+        assert answer is not None
+        return records, {"error_code": answer["members"][0]["error_code"]}
+
+    # -- consumer groups (KIP-848)
+
+    def consumer_heartbeat(self, request: Message, client: tuple[str, str], now: Clock) -> Decision:
+        """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return group.heartbeat(request, *client, now)
+        if request.member_epoch != 0 or (group is not None and group.state_name != "Empty"):
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
+        new = ConsumerGroup(request.group_id, self._config, self._image, self._trace)
+        records, answer = new.heartbeat(request, *client, now)
+        self._take_over(request.group_id, new, now)
+        return [*(group.tombstones() if group else ()), *records], answer
+
+    # -- offsets
+
+    def commit(self, request: Message, version: int, now: Clock) -> Decision:
+        """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand."""
+        group = self.groups.get(request.group_id)
+        epoch = request.generation_id_or_member_epoch
+        if group is None:
+            if epoch >= 0:
+                raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
+            self._take_over(request.group_id, self._new_classic(request.group_id), now)
+        elif isinstance(group, ClassicGroup):
+            requests.check_commit(group, request.member_id, epoch, request.group_instance_id, now)
+        else:
+            group.check_commit(request.member_id, epoch, request.group_instance_id, now)
+        limit = self._config["offset.metadata.max.bytes"]
+        records, topics = [], []
+        for topic in request.topics:
+            results = []
+            for partition in topic.partitions:
+                too_long = len(partition.committed_metadata or "") > limit
+                error = Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE
+                results.append({"partition_index": partition.partition_index, "error_code": error})
+                if not too_long:
+                    records.append(
+                        offset_commit(request.group_id, topic.name, partition, request.retention_time_ms, now.wall_ms)
+                    )
+                    self._tell_commit(request, topic.name, partition)
+            topics.append({"name": topic.name, "topic_id": topic.topic_id, "partitions": results})
+        return records, {"topics": topics}
+
+    def fetch(self, request: Message, member_id: str | None, member_epoch: int) -> Answer:
+        """OffsetFetch of one group. topics null: all. An offset that was never committed reads as -1."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            group.check_fetch(member_id, member_epoch)
+        if request.topics is None:
+            asked = {topic: None for topic in self.offsets.topics(request.group_id)}
+        else:
+            asked = {topic.name: topic.partition_indexes for topic in request.topics}
+        by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in asked}
+        for topic, partition, committed in self.offsets.of(request.group_id):
+            if topic in asked and asked[topic] is None:
+                by_topic[topic].append(fetched(partition, committed))
+        for topic, partitions in asked.items():
+            for partition in partitions or ():
+                by_topic[topic].append(fetched(partition, self.offsets.get(request.group_id, topic, partition)))
+        return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic.items()]}
+
+    def delete_offsets(self, request: Message) -> Decision:
+        """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group reads."""
+        group = self._existing(request.group_id)
+        records, topics = [], []
+        for topic in request.topics:
+            read = group.subscribes_to(topic.name)
+            error = Error.GROUP_SUBSCRIBED_TO_TOPIC if read else Error.NONE
+            results = []
+            for partition in topic.partitions:
+                results.append({"partition_index": partition.partition_index, "error_code": error})
+                if not read and self.offsets.get(request.group_id, topic.name, partition.partition_index):
+                    records.append(forgotten(request.group_id, topic.name, partition.partition_index))
+            topics.append({"name": topic.name, "partitions": results})
+        return records, {"topics": topics}
+
+    # -- groups as a whole
+
+    def listed(self) -> list[dict[str, str]]:
+        """As ListGroups shows them."""
+        return [
+            {
+                "group_id": group.group_id,
+                "protocol_type": (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer",
+                "group_state": group.state_name,
+                "group_type": group.type,
+            }
+            for group in self.groups.values()
+        ]
+
+    def describe_classic(self, group_id: str) -> Answer:
+        """DescribeGroups. A group that is not there reads as Dead."""
+        group = self.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            missing = "not found" if group is None else "not a classic group"
+            return {"group_id": group_id, "group_state": "Dead", "error_code": Error.GROUP_ID_NOT_FOUND,
+                    "error_message": f"Group {group_id} is {missing}."}  # fmt: skip
+        return describe(group)
+
+    def describe_consumer(self, group_id: str) -> Answer:
+        """ConsumerGroupDescribe (KIP-848)."""
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            missing = "not found" if group is None else "not a consumer group"
+            return {"group_id": group_id, "error_code": Error.GROUP_ID_NOT_FOUND,
+                    "error_message": f"Group {group_id} is {missing}."}  # fmt: skip
+        return group.describe()
+
+    def delete(self, group_id: str) -> Decision:
+        """DeleteGroups of one group, with its offsets. Errors: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        group = self._existing(group_id)
+        if group.state_name != "Empty":
+            raise KafkaError(Error.NON_EMPTY_GROUP)
+        return self._deletion(group_id, group), {"error_code": Error.NONE}
+
+    def forget_topic(self, group_id: str, topic: str) -> Decision:
+        """The topic is gone: so are the offsets that a group committed for it."""
+        return [forgotten(group_id, name, number) for name, number, _ in self.offsets.of(group_id) if name == topic], {}
+
+    # -- inside
+
+    def _existing(self, group_id: str) -> ClassicGroup | ConsumerGroup:
+        if group_id not in self.groups:
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return self.groups[group_id]
+
+    def _classic(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID)
+        return group
+
+    def _new_classic(self, group_id: str) -> ClassicGroup:
+        delay_ms, size = self._config["group.initial.rebalance.delay.ms"], self._config["group.max.size"]
+        return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace, self._live)
+
+    def _take_over(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Clock) -> None:
+        """A group is new, or has another kind than before."""
+        self.groups[group_id] = group
+        self._look_later(group_id, now)
+
+    def _classic_to_fill(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            group = self.groups[group_id] = self._new_classic(group_id)
+        return group
+
+    def _consumer_to_fill(self, group_id: str) -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            group = self.groups[group_id] = ConsumerGroup(group_id, self._config, self._image, self._trace)
+        return group
+
+    def _drop(self, group_id: str, kind: type) -> None:
+        if isinstance(self.groups.get(group_id), kind):
+            del self.groups[group_id]
+            self._look_at_ms.pop(group_id, None)
+
+    def _look_later(self, group_id: str, now: Clock) -> None:
+        self._look_at_ms[group_id] = now.monotonic_ms + self._config["offsets.retention.check.interval.ms"]
+
+    def _expired(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Clock) -> list[Record]:
+        """Tombstones of offsets that nobody came back for (offsets.retention.minutes), and of a group that is left
+        with nothing.
+        """
+        committed = list(self.offsets.of(group_id))
+        old = [(topic, number) for topic, number, each in committed if self._is_old(group, topic, each, now.wall_ms)]
+        if old and self._trace:
+            names = [f"{topic}-{number}" for topic, number in old]
+            self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
+        if len(old) == len(committed) and group.state_name == "Empty":
+            return self._deletion(group_id, group)
+        return [forgotten(group_id, topic, number) for topic, number in old]
+
+    def _is_old(self, group: ClassicGroup | ConsumerGroup, topic: str, committed: Committed, wall_ms: int) -> bool:
+        if group.subscribes_to(topic):
+            return False
+        if committed.expires_ms != NOTHING:
+            return committed.expires_ms <= wall_ms
+        classic = isinstance(group, ClassicGroup)
+        since_ms = group.offsets_age_from(committed.commit_ms) if classic else committed.commit_ms
+        return since_ms is not None and since_ms + self._config["offsets.retention.minutes"] * 60_000 <= wall_ms
+
+    def _deletion(self, group_id: str, group: ClassicGroup | ConsumerGroup) -> list[Record]:
+        if self._trace:
+            self._trace.emit("GroupDeleted", group=group_id)
+        offsets = [forgotten(group_id, topic, number) for topic, number, _ in self.offsets.of(group_id)]
+        return [*offsets, *group.tombstones()]
+
+    def _tell_commit(self, request: Message, topic: str, partition: Message) -> None:
+        if self._trace:
+            before = self.offsets.get(request.group_id, topic, partition.partition_index)
+            self._trace.emit(
+                "OffsetCommitted",
+                group=request.group_id,
+                member=request.member_id,
+                topic=topic,
+                partition=partition.partition_index,
+                offset=partition.committed_offset,
+                was=before.offset if before else None,
+            )
+
+
+def fetched(partition: int, committed: Committed | None) -> dict[str, Any]:
+    """One partition of an OffsetFetch answer."""
+    found = committed or Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
+    return {
+        "partition_index": partition,
+        "committed_offset": found.offset,
+        "committed_leader_epoch": found.leader_epoch,
+        "metadata": found.metadata,
+        "error_code": Error.NONE,
+    }
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Which partition of the internal topic holds a group: Java's String.hashCode, made positive, modulo."""
+    value = 0
+    units = key.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >= 1 << 31 else value
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions

@@ -1,0 +1,53 @@
+"""How long the members of a consumer group may be silent, and how long they may take to give up partitions (KIP-848).
+
+Soft state: a new coordinator gives every member its full time again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minikafka.cluster.quorum import Clock
+from minikafka.coordinators.consumer_member import Member, MemberState
+from minikafka.coordinators.deadlines import Deadlines
+
+
+class MemberTimeouts:
+    """The deadlines of all members of a group. Those of members that are gone by then mean nothing."""
+
+    def __init__(self, session_timeout_ms: int) -> None:
+        self._session_timeout_ms = session_timeout_ms
+        self._sessions = Deadlines()
+        self._revocations = Deadlines()
+        self._revoking_at: dict[str, int] = {}  # the member epoch that a revocation's deadline is for
+
+    def heard(self, member_id: str, now: Clock) -> None:
+        """The member is alive; its session begins anew."""
+        self._sessions.set(member_id, now.monotonic_ms + self._session_timeout_ms)
+
+    def moved(self, member: Member, now: Clock) -> None:
+        """The member's current assignment changed: either it must revoke now, or it need not any more."""
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self._revocations.set(member.member_id, now.monotonic_ms + member.rebalance_timeout_ms)
+            self._revoking_at[member.member_id] = member.member_epoch
+        else:
+            self._revocations.cancel(member.member_id)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; maybe too early, never too late."""
+        deadlines = [self._sessions.next(), self._revocations.next()]
+        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+
+    def expired(self, members: Mapping[str, Member], now: Clock) -> dict[str, str]:
+        """Who is to be fenced, and why. Each gets its time once more, should the records that fence it be lost."""
+        fenced = {}
+        for member_id in self._revocations.due(now.monotonic_ms):
+            member, epoch = members.get(member_id), self._revoking_at.pop(member_id)
+            if member is not None and member.member_epoch == epoch:
+                fenced[member_id] = f"it did not give up partitions within {member.rebalance_timeout_ms / 1000:.2f} s"
+                self.moved(member, now)
+        for member_id in self._sessions.due(now.monotonic_ms):
+            if member_id in members:
+                fenced[member_id] = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
+                self.heard(member_id, now)
+        return fenced

@@ -1,0 +1,88 @@
+"""Committed offsets: where each group goes on reading, partition by partition.
+
+A committed offset is the next one to read. It is a record under the key (group, topic, partition), so compaction keeps
+the last commit of each, and a tombstone forgets it. Offsets belong to a group name, not to its members: they stay when
+the members go, until they expire (KIP-211), the group is deleted, or the topic is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from minikafka.coordinators.runtime import Record
+from minikafka.wire.schema import Message
+
+NOTHING = -1
+
+
+class Committed(NamedTuple):
+    """offset: the next to read. leader_epoch: of the last record read, -1 if unknown. metadata: the committer's note.
+    expires_ms: set by old clients only (retention_time_ms).
+    """
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    expires_ms: int
+
+
+class Offsets:
+    """All committed offsets of a shard: group -> topic -> partition."""
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, dict[str, dict[int, Committed]]] = {}
+
+    def apply(self, key: Message, value: Message | None) -> None:
+        """One OffsetCommit record."""
+        if value is None:
+            self._forget(key.group, key.topic, key.partition)
+            return
+        self._by_group.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = Committed(
+            value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp
+        )
+
+    def get(self, group: str, topic: str, partition: int) -> Committed | None:
+        return self._by_group.get(group, {}).get(topic, {}).get(partition)
+
+    def of(self, group: str) -> Iterator[tuple[str, int, Committed]]:
+        """(topic, partition, committed) of a group."""
+        for topic, partitions in self._by_group.get(group, {}).items():
+            for partition, committed in partitions.items():
+                yield topic, partition, committed
+
+    def topics(self, group: str) -> list[str]:
+        return list(self._by_group.get(group, {}))
+
+    def groups(self) -> list[str]:
+        return list(self._by_group)
+
+    def _forget(self, group: str, topic: str, partition: int) -> None:
+        topics = self._by_group.get(group, {})
+        partitions = topics.get(topic, {})
+        if partitions.pop(partition, None) is not None and not partitions:
+            del topics[topic]
+            if not topics:
+                del self._by_group[group]
+
+
+def offset_commit(group: str, topic: str, partition: Message, retention_ms: int, wall_ms: int) -> Record:
+    """The record of one committed offset. retention_ms: of an old client (OffsetCommit 2 to 4), else -1."""
+    value = {
+        "offset": partition.committed_offset,
+        "leader_epoch": partition.committed_leader_epoch,
+        "metadata": partition.committed_metadata or "",
+        "commit_timestamp": wall_ms,
+        "expire_timestamp": NOTHING if retention_ms == NOTHING else wall_ms + retention_ms,
+    }
+    return Record("OffsetCommit", offset_key(group, topic, partition.partition_index), value)
+
+
+def forgotten(group: str, topic: str, partition: int) -> Record:
+    """The tombstone of one committed offset."""
+    return Record("OffsetCommit", offset_key(group, topic, partition), None)
+
+
+def offset_key(group: str, topic: str, partition: int) -> dict[str, Any]:
+    return {"group": group, "topic": topic, "partition": partition}

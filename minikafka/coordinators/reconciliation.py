@@ -1,0 +1,113 @@
+"""Reconciliation (KIP-848): one member's next step from what it has towards what it is to have.
+
+The coordinator never moves the whole group at once. With each heartbeat it moves the one member that sent it, as far as
+that member can go:
+
+    state                    what it waits for                          then
+    STABLE                   a newer target assignment                  next step
+    UNREVOKED_PARTITIONS     the member's word that it gave up          next step
+                             what it has to revoke
+    UNRELEASED_PARTITIONS    the next heartbeat, to look again          next step
+    UNKNOWN                  a member that owns nothing                 next step; else it is fenced
+
+and the next step is the first of these that applies:
+
+    it has partitions that it is not to have   -> UNREVOKED_PARTITIONS: it keeps its epoch and is told to revoke
+    otherwise                                  -> it gets the target's epoch and all partitions that are free,
+        some of its target have other owners   ->    and is UNRELEASED_PARTITIONS
+        none has                               ->    and is STABLE
+
+A partition has an owner from the step that assigns it until its owner says that it no longer has it (or is fenced). So
+it has one owner at most, though nobody stops the group. (Apache Kafka: CurrentAssignmentBuilder.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from minikafka.coordinators.consumer_member import Member, MemberState, TopicPartition
+from minikafka.wire.errors import Error, KafkaError
+
+
+class Goal(NamedTuple):
+    """Where a member is to go. partitions: its target assignment, made for group epoch `epoch`. topic_ids: the topics
+    of its subscription that exist. is_owned: whether a member, this one included, has a partition.
+    """
+
+    epoch: int
+    partitions: Set[TopicPartition]
+    topic_ids: Collection[bytes]
+    is_owned: Callable[[TopicPartition], bool]
+
+
+def reconcile(
+    member: Member, goal: Goal, owned: Collection[TopicPartition] | None, subscription_changed: bool
+) -> Member:
+    """The member after this heartbeat; the same if it can't move. owned: what it says it has; None if it didn't say.
+
+    Errors: FENCED_MEMBER_EPOCH if its state is of a newer Kafka and it has partitions.
+    """
+    if member.state is MemberState.STABLE and member.member_epoch == goal.epoch:
+        return _without_other_topics(member, goal, owned) if subscription_changed else member
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if _owns_any(owned, member.partitions_pending_revocation):
+            return _without_other_topics(member, goal, owned) if subscription_changed else member
+    elif member.state is MemberState.UNKNOWN:
+        if owned is None or owned:
+            raise KafkaError(
+                Error.FENCED_MEMBER_EPOCH,
+                "The consumer group member is in a unknown state. "
+                "The member must abandon all its partitions and rejoin.",
+            )
+        member = replace(member, member_epoch=goal.epoch)
+    return _next_step(member, goal, owned)
+
+
+def _next_step(member: Member, goal: Goal, owned: Collection[TopicPartition] | None) -> Member:
+    target = [partition for partition in sorted(goal.partitions) if partition[0] in goal.topic_ids]
+    kept = {partition: member.assigned_partitions[partition] for partition in target if _has(member, partition)}
+    surplus = {partition: epoch for partition, epoch in member.assigned_partitions.items() if partition not in kept}
+    if surplus and _owns_any(owned, surplus):
+        return _must_revoke(member, kept, surplus)
+    missing = [partition for partition in target if partition not in kept]
+    revoked = member.partitions_pending_revocation  # its own until now, so nobody else can have them
+    free = [partition for partition in missing if partition in revoked or not goal.is_owned(partition)]
+    waits = len(free) < len(missing)
+    return member.at_epoch(
+        goal.epoch,
+        state=MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
+        assigned_partitions={**kept, **dict.fromkeys(free, goal.epoch)},
+        partitions_pending_revocation={},
+    )
+
+
+def _without_other_topics(member: Member, goal: Goal, owned: Collection[TopicPartition] | None) -> Member:
+    """The subscription changed: what is no longer subscribed goes at once, before there is a new target."""
+    kept = {one: epoch for one, epoch in member.assigned_partitions.items() if one[0] in goal.topic_ids}
+    if len(kept) == len(member.assigned_partitions):
+        return member
+    surplus = {one: epoch for one, epoch in member.assigned_partitions.items() if one not in kept}
+    pending = {**member.partitions_pending_revocation, **surplus}
+    if _owns_any(owned, pending):
+        return _must_revoke(member, kept, pending)
+    return member.at_epoch(member.member_epoch, assigned_partitions=kept)
+
+
+def _must_revoke(member: Member, kept: dict[TopicPartition, int], pending: dict[TopicPartition, int]) -> Member:
+    return member.at_epoch(
+        member.member_epoch,
+        state=MemberState.UNREVOKED_PARTITIONS,
+        assigned_partitions=kept,
+        partitions_pending_revocation=pending,
+    )
+
+
+def _has(member: Member, partition: TopicPartition) -> bool:
+    return partition in member.assigned_partitions
+
+
+def _owns_any(owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]) -> bool:
+    """Whether the member still has some of these. A member that doesn't say may have them all."""
+    return owned is None or any(partition in partitions for partition in owned)

@@ -1,0 +1,315 @@
+"""The runtime of the coordinators: state that lives in an internal topic.
+
+A group, with its members and committed offsets, must survive the broker that looks after it. So its state is a log:
+every change is a record in a partition of `__consumer_offsets`, and whoever leads that partition is the coordinator.
+What it knows is what it has read there. A request takes four steps:
+
+    decide   look at the state, change nothing: the records that the request means, and the answer to give
+    append   the records, as one batch, to the partition
+    wait     until the high watermark passes them: now they can't be lost
+    apply    the records to the state, then give the answer
+
+A new leader replays `apply` over the whole log, in slices, and answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
+Compaction keeps that log short. Requests for one key (a group) wait while its records are not committed yet, so
+`decide` sees committed state only; other keys go on. Not everything is worth a record: heartbeats and who waits for
+whom are soft state, and a new leader does without.
+
+Nothing here knows what a group is: `State` says what the runtime asks of it. (Apache Kafka: CoordinatorRuntime.)
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from minikafka.cluster.quorum import Clock
+from minikafka.cluster.replica import Replica
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
+from minikafka.wire.schema import Message
+
+LOAD_SLICE_BYTES = 1 << 18
+
+Answer = dict[str, Any]
+
+
+class Record(NamedTuple):
+    """A record before it is encoded: the schema's name, key and value. value None: a tombstone."""
+
+    name: str
+    key: dict[str, Any]
+    value: dict[str, Any] | None
+
+
+class Operation:
+    """A request on its way. It ends with an answer or an error; whoever parked it is woken then."""
+
+    def __init__(self, done: Callable[[Operation], object]) -> None:
+        self.answer: Answer | None = None
+        self.error: KafkaError | None = None
+        self._done = done
+
+    @property
+    def is_done(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def finish(self, answer: Answer) -> None:
+        if not self.is_done:
+            self.answer = answer
+            self._done(self)
+
+    def fail(self, error: KafkaError) -> None:
+        if not self.is_done:
+            self.error = error
+            self._done(self)
+
+
+# What decide gives: records, and the answer once they are committed. Without an answer the operation is kept by
+# whoever decided, and finished later (a JoinGroup waits for the other members).
+Decision = tuple[Sequence[Record], Answer | None]
+Decide = Callable[[Operation, Clock], Decision]
+
+
+class State(Protocol):
+    """What one partition of the internal topic holds."""
+
+    def apply(self, name: str, key: Message, value: Message | None) -> None:
+        """Take in one committed record, live or in a replay."""
+
+    def loaded(self, now: Clock) -> Iterable[str]:
+        """The replay is over: sessions begin. Returns the keys that are there."""
+
+    def tick(self, key: str, now: Clock) -> Sequence[Record]:
+        """The deadline of a key has come: what that means for it."""
+
+    def next_deadline(self, key: str) -> int | None:
+        """When this key needs a tick, monotonic ms: maybe too early, never too late."""
+
+
+class Pending(NamedTuple):
+    """Appended, not committed yet."""
+
+    next_offset: int
+    key: str
+    records: list[tuple[bytes, bytes | None]]
+    operation: Operation
+    answer: Answer | None
+
+
+class Timers:
+    """Deadlines of many keys, of which the earliest is wanted. A key has at most one; a later one changes nothing."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, Any]] = []
+        self._armed: dict[Any, int] = {}
+
+    def arm(self, key: Any, deadline_ms: int | None) -> None:
+        if deadline_ms is not None and deadline_ms < self._armed.get(key, deadline_ms + 1):
+            self._armed[key] = deadline_ms
+            heapq.heappush(self._heap, (deadline_ms, key))
+
+    def due(self, now_ms: int) -> Iterator[Any]:
+        """Keys whose deadline has come; each is disarmed."""
+        while self._heap and self._heap[0][0] <= now_ms:
+            deadline_ms, key = heapq.heappop(self._heap)
+            if self._armed.get(key) == deadline_ms:
+                del self._armed[key]
+                yield key
+
+    def next_deadline(self) -> int | None:
+        return self._heap[0][0] if self._heap else None
+
+
+class Shard:
+    """One partition of the internal topic that this node leads. arm(key): the key's deadline may have changed."""
+
+    def __init__(self, replica: Replica, state: State, arm: Callable[[str], None]) -> None:
+        self.replica = replica
+        self.state = state
+        self.loading: Generator[int, None, None] | None = self._load()
+        self._arm = arm
+        self._pending: deque[Pending] = deque()
+        self._queued: dict[str, deque[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
+        self.open: dict[Operation, None] = {}
+
+    def _load(self) -> Generator[int, None, None]:
+        """Replays the log; yields the bytes read."""
+        log = self.replica.log
+        position = log.log_start_offset
+        while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
+            for header, batch in batches(chunks[0]):
+                position = header.next_offset
+                if not header.control:
+                    for record in decode_batch(batch):
+                        self._replay(record.key, record.value)
+            yield len(chunks[0])
+
+    def _replay(self, key: bytes | None, value: bytes | None) -> None:
+        if key is not None:
+            try:
+                self.state.apply(*decode_coordinator_record(key, value))
+            except UnknownRecord:
+                return  # of a newer Kafka, or of a feature that is not here
+
+    def run(self, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
+        """Decide and append; a request for a key whose last records are not committed yet queues."""
+        if not operation.is_done:
+            self.open[operation] = None
+        if key in self._queued:
+            self._queued[key].append((decide, operation))
+            return
+        try:
+            if not self.replica.enough_in_sync:
+                raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+            records, answer = decide(operation, now)
+            if records:
+                self._append(key, records, operation, answer, now)
+            elif answer is not None:
+                operation.finish(answer)
+        except KafkaError as error:
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+            operation.fail(error)
+        self._arm(key)
+
+    def _append(
+        self, key: str, records: Sequence[Record], operation: Operation, answer: Answer | None, now: Clock
+    ) -> None:
+        encoded = [encode_coordinator_record(*record) for record in records]
+        batch = bytearray(encode_batch([(now.wall_ms, name, value, []) for name, value in encoded]))
+        limit = self.replica.log.config.max_message_bytes
+        if len(batch) > limit:
+            raise KafkaError(
+                Error.UNKNOWN_SERVER_ERROR,
+                f"the state of {key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)",
+            )
+        appended = self.replica.append_as_leader(batch, [read_header(batch)], now)
+        self._pending.append(Pending(appended.last_offset + 1, key, encoded, operation, answer))
+        self._queued[key] = deque()
+
+    def commit(self, now: Clock) -> None:
+        """Apply and answer what the high watermark has passed; let in the requests that waited for it."""
+        while self._pending and self._pending[0].next_offset <= self.replica.high_watermark:
+            done = self._pending.popleft()
+            for key, value in done.records:
+                self.state.apply(*decode_coordinator_record(key, value))
+            if done.answer is not None:
+                done.operation.finish(done.answer)
+            queue = self._queued.pop(done.key)
+            self._arm(done.key)
+            while queue and done.key not in self._queued:
+                decide, operation = queue.popleft()
+                self.run(done.key, decide, operation, now)
+            if queue:
+                self._queued[done.key].extend(queue)
+
+    def close(self, error: KafkaError) -> None:
+        """This node leads the partition no more: every open request ends with the error."""
+        for operation in list(self.open):
+            operation.fail(error)
+
+
+class Runtime:
+    """The shards of one internal topic on one node, by partition.
+
+    new_state: makes the empty state of a partition. written(partition, now): records were appended there.
+    wake(operation): an operation is done.
+    """
+
+    def __init__(
+        self,
+        new_state: Callable[[int], State],
+        written: Callable[[int, Clock], None],
+        wake: Callable[[Operation], None],
+    ) -> None:
+        self.shards: dict[int, Shard] = {}
+        self._loading: dict[int, Shard] = {}
+        self._timers = Timers()
+        self._new_state = new_state
+        self._written = written
+        self._wake = wake
+
+    def elected(self, partition: int, replica: Replica) -> None:
+        """This node leads a partition now: load its state (goes on in tick)."""
+        if partition not in self.shards:
+            state = self._new_state(partition)
+            shard = Shard(replica, state, lambda key: self._timers.arm((partition, key), state.next_deadline(key)))
+            self.shards[partition] = self._loading[partition] = shard
+
+    def resigned(self, partition: int) -> None:
+        """This node leads a partition no longer: its state is dropped, its clients must ask for the coordinator."""
+        shard = self.shards.pop(partition, None)
+        self._loading.pop(partition, None)
+        if shard is not None:
+            shard.close(KafkaError(Error.NOT_COORDINATOR))
+
+    def shard(self, partition: int) -> Shard:
+        """The loaded shard. Errors: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        shard = self.shards.get(partition)
+        if shard is None:
+            raise KafkaError(Error.NOT_COORDINATOR)
+        if shard.loading is not None:
+            raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS)
+        return shard
+
+    def submit(self, partition: int, key: str, decide: Decide, now: Clock) -> Operation:
+        """A request for a key. It may be done at once, or when its records are committed, or later."""
+        shard = self.shard(partition)
+
+        def done(operation: Operation) -> None:
+            shard.open.pop(operation, None)
+            self._wake(operation)
+
+        operation = Operation(done)
+        self._run(partition, shard, key, decide, operation, now)
+        return operation
+
+    def high_watermark_advanced(self, partition: int, now: Clock) -> None:
+        """Something may be committed now."""
+        if partition in self.shards:
+            self.shards[partition].commit(now)
+
+    def tick(self, now: Clock, budget_bytes: int) -> None:
+        """Timers, and a slice of loading."""
+        for partition, shard in list(self._loading.items()):
+            assert shard.loading is not None
+            for spent in shard.loading:
+                budget_bytes -= spent
+                if budget_bytes <= 0:
+                    return
+            shard.loading = None
+            del self._loading[partition]
+            for key in shard.state.loaded(now):
+                self._timers.arm((partition, key), shard.state.next_deadline(key))
+        for partition, key in self._timers.due(now.monotonic_ms):
+            if partition in self.shards:
+                self._tick_key(partition, self.shards[partition], key, now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; 0 (at once) while something is being loaded."""
+        return 0 if self._loading else self._timers.next_deadline()
+
+    def close(self) -> None:
+        """The node stops."""
+        for partition in list(self.shards):
+            self.resigned(partition)
+
+    def _tick_key(self, partition: int, shard: Shard, key: str, now: Clock) -> None:
+        def decide(_: Operation, now: Clock) -> Decision:
+            return shard.state.tick(key, now), {}
+
+        self._run(partition, shard, key, decide, Operation(lambda done: shard.open.pop(done, None)), now)
+
+    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
+        """What is appended may be committed at once: a partition of one replica waits for nobody."""
+        log = shard.replica.log
+        end = log.log_end_offset
+        shard.run(key, decide, operation, now)
+        while log.log_end_offset > end:
+            end = log.log_end_offset
+            shard.replica.advance_high_watermark()
+            self._written(partition, now)
+            shard.commit(now)

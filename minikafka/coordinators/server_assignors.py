@@ -1,0 +1,116 @@
+"""The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`.
+
+    uniform   as even as can be, and keeps what it can
+    range     per topic, in blocks, as the clients' range (assignors.py)
+
+There is no cooperative one: whatever the target, the coordinator hands a partition over only after its owner let go.
+
+`range` gives what Java's RangeAssignor gives. `uniform` leaves the members with as many partitions as Java's
+UniformAssignor does and moves as few, if it is handed the members in Java's order. That is the order of a hash map, and
+decides ties: so with different subscriptions a result can differ, and be as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from minikafka.coordinators.assignors import (
+    Assignment,
+    Member,
+    Partition,
+    assign_range,
+    assign_sticky,
+    kept,
+    subscribers_by_topic,
+)
+
+MAX_ROUNDS = 16  # as Java: members whose subscriptions overlap a little could take many
+
+
+class ServerMember(NamedTuple):
+    """One member as the coordinator sees it. assignment: its part of the last target."""
+
+    topics: tuple[str, ...]
+    instance_id: str | None = None
+    assignment: tuple[Partition, ...] = ()
+
+
+ServerAssignor = Callable[[dict[str, ServerMember], dict[str, int]], Assignment]
+
+
+def assign_uniform(members: dict[str, ServerMember], partitions: dict[str, int]) -> Assignment:
+    """Everyone keeps what it had, what is free goes to who has least, then topic by topic is evened out.
+
+    While all members want the same topics that is the clients' sticky assignment, and Java's too: equal shares.
+    """
+    claims = {member_id: Member(member.topics, member.assignment) for member_id, member in members.items()}
+    subscribers = subscribers_by_topic(list(members), claims, partitions)
+    if all(len(subscribed) == len(members) for subscribed in subscribers.values()):
+        return assign_sticky(claims, partitions)
+    assignment = kept(claims, partitions)
+    load = {member: len(share) for member, share in assignment.items()}
+    owner = {partition: member for member, share in assignment.items() for partition in share}
+
+    def most_per_subscriber_first(topic: str) -> tuple[float, int, str]:
+        return (-partitions[topic] / len(subscribers[topic]), len(subscribers[topic]), topic)
+
+    topics = sorted(subscribers, key=most_per_subscriber_first)
+    for topic in topics:
+        give_free(topic, partitions[topic], subscribers[topic], owner, load)
+    for _ in range(MAX_ROUNDS):
+        moves = [even_out_topic(topic, partitions[topic], subscribers[topic], owner, load) for topic in topics]
+        if not any(moves):
+            break
+    result: Assignment = {member: [] for member in members}
+    for partition in sorted(owner):
+        result[owner[partition]].append(partition)
+    return result
+
+
+def give_free(
+    topic: str, count: int, subscribers: Sequence[str], owner: dict[Partition, str], load: dict[str, int]
+) -> None:
+    """Each partition without owner goes to the subscriber that has fewest partitions of all topics together."""
+    lightest_first = sorted(subscribers, key=load.__getitem__)
+    for number in range(count):
+        if (topic, number) not in owner:
+            taker = min(lightest_first, key=load.__getitem__)
+            owner[topic, number] = taker
+            load[taker] += 1
+
+
+def even_out_topic(
+    topic: str, count: int, subscribers: Sequence[str], owner: dict[Partition, str], load: dict[str, int]
+) -> int:
+    """Move the topic's partitions from who has most to who has least while they differ by two or more. How many moved?
+
+    Who has most of all but none of this topic can't help.
+    """
+    lightest_first = sorted(subscribers, key=load.__getitem__)
+    if load[lightest_first[-1]] - load[lightest_first[0]] < 2:
+        return 0
+    held: dict[str, list[int]] = {member: [] for member in subscribers}
+    for number in range(count):
+        held[owner[topic, number]].append(number)
+    moves = 0
+    while True:
+        giver = max((member for member in reversed(lightest_first) if held[member]), key=load.__getitem__)
+        taker = min(lightest_first, key=load.__getitem__)
+        if load[giver] - load[taker] < 2:
+            return moves
+        number = held[giver].pop()
+        held[taker].append(number)
+        owner[topic, number] = taker
+        load[giver] -= 1
+        load[taker] += 1
+        moves += 1
+
+
+def assign_server_range(members: dict[str, ServerMember], partitions: dict[str, int]) -> Assignment:
+    """The clients' range: Java's two give the same."""
+    plain = {member_id: Member(member.topics, instance_id=member.instance_id) for member_id, member in members.items()}
+    return assign_range(plain, partitions)
+
+
+SERVER_ASSIGNORS: dict[str, ServerAssignor] = {"uniform": assign_uniform, "range": assign_server_range}

@@ -1,0 +1,119 @@
+"""The log cleaner: which compacted log a pass of compaction is worth (compaction.py), and when.
+
+A pass reads the whole log, so it waits until enough of it is dirty: min.cleanable.dirty.ratio of the bytes, or a
+record that has waited for longer than max.compaction.lag.ms. Of several logs the dirtiest is first, and one is
+cleaned at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from minikafka.storage.compaction import Compaction
+from minikafka.storage.log import Log
+from minikafka.wire.errors import Error, KafkaError
+
+
+class Dirt(NamedTuple):
+    """What a pass over a log could clean. end_offset: up to where it may. overdue: max.compaction.lag.ms is over."""
+
+    log: Log
+    end_offset: int
+    clean_bytes: int
+    dirty_bytes: int
+    overdue: bool
+
+    @property
+    def ratio(self) -> float:
+        """The dirty part of what a pass reads, from 0 to 1."""
+        return self.dirty_bytes / max(1, self.clean_bytes + self.dirty_bytes)
+
+    @property
+    def worth_a_pass(self) -> bool:
+        return self.dirty_bytes > 0 and (self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio)
+
+
+def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
+    """How dirty a log is below up_to_offset, its last stable offset.
+
+    Whole segments count, and not the active one. With the first that holds a record younger than
+    min.compaction.lag.ms what may be cleaned ends.
+    """
+    config = log.config
+    first = end = max(log.first_dirty_offset, log.log_start_offset)
+    clean_bytes = dirty_bytes = 0
+    oldest_ms = now_ms
+    for segment, following in pairwise(log.segments):
+        if segment.base_offset < first:
+            clean_bytes += segment.size
+        if following.base_offset <= first:
+            continue
+        too_young = config.min_compaction_lag_ms > 0 and segment.largest[0] > now_ms - config.min_compaction_lag_ms
+        if too_young or following.base_offset > up_to_offset:
+            break
+        end = following.base_offset
+        dirty_bytes += segment.size
+        if segment.first_timestamp > 0:
+            oldest_ms = min(oldest_ms, segment.first_timestamp)
+    return Dirt(log, end, clean_bytes, dirty_bytes, oldest_ms < now_ms - config.max_compaction_lag_ms)
+
+
+class Cleaner:
+    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory for the keys of a pass."""
+
+    def __init__(self, buffer_bytes: int) -> None:
+        self.log: Log | None = None  # what is being cleaned
+        self._buffer_bytes = buffer_bytes
+        self._compaction: Compaction | None = None
+        self._work: Generator[int, None, None] | None = None
+        self._failed: list[Log] = []  # not tried again before a restart, as in Apache Kafka
+
+    def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
+        """Begin with the dirtiest of these, (log, last stable offset), if that is worth it. Returns whether any is
+        dirty: then time alone may make it worth it.
+        """
+        assert not self.busy, "one log at a time"
+        found = [
+            find_dirt(log, up_to_offset, now_ms)
+            for log, up_to_offset in logs
+            if log.config.compacts and log.active.base_offset > log.first_dirty_offset and log not in self._failed
+        ]
+        worthy = [dirt for dirt in found if dirt.worth_a_pass]
+        if worthy:
+            self.log, end_offset = max(worthy, key=lambda dirt: dirt.ratio)[:2]
+            self._compaction = Compaction(self.log, end_offset, now_ms, self._buffer_bytes)
+            self._work = self._compaction.run()
+        return bool(found)
+
+    @property
+    def busy(self) -> bool:
+        return self.log is not None
+
+    def advance(self, budget_bytes: int) -> bool | None:
+        """Go on cleaning. Returns None while there is more to do in this pass; at its end whether it got further.
+
+        Errors: KAFKA_STORAGE_ERROR.
+        """
+        assert self.log is not None and self._work is not None
+        log, before = self.log, self.log.first_dirty_offset
+        try:
+            for spent in self._work:
+                budget_bytes -= spent
+                if budget_bytes <= 0:
+                    return None
+        except KafkaError as error:
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+            self._failed.append(log)
+            if log.trace:
+                log.tell("CompactionFailed", why=error.message)
+        self.log = self._compaction = self._work = None
+        return log.first_dirty_offset > before
+
+    def stop(self) -> None:
+        """Give up the pass: a restart begins it anew."""
+        if self._compaction is not None:
+            self._compaction.discard()
+        self.log = self._compaction = self._work = None

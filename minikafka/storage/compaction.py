@@ -1,0 +1,355 @@
+"""Compaction: of each key the log keeps only the latest record, so that it holds a table and not all of its history.
+
+    offset   0  1  2  3  4  5 | 6  7  8 |  9
+    key      a  b  a  c  b  a | c  b  a |  a         b at 7 has no value: a tombstone, "b is deleted"
+             clean            | dirty   |  active
+
+A pass has two halves. First the dirty part is read, from where the last pass ended up to the active segment, and of
+each key there the last offset noted. Then the closed segments are written anew, the clean part too, each record left
+out whose key comes again later. What stays keeps its offset: in a compacted log offsets have gaps, and a consumer
+still finds its place. A batch keeps its first and last offset and its sequence numbers, even if nothing of it is left
+but the header: so it is kept where a producer's last sequence number stands in it, or the last offset of the pass.
+
+Tombstones. A tombstone hides all older values of its key, and must not go before readers have seen it: a reader that
+saw the value and then waits too long would never hear that it is gone. The first pass writes into its batch when it
+may go, its delete horizon: then plus delete.retention.ms (KIP-534). The first pass after that time drops it.
+
+Transactions. Records count once their transaction is committed; those of an aborted one go. So a pass ends before the
+first transaction of which it sees no end. Markers stay: nobody can tell yet what readers still need of them.
+
+Swapping. New segments are written beside the old ones and put in their place by renaming, one group of neighbours at
+a time, with Apache Kafka's file names:
+
+    1  .log.cleaned and its indexes are written and synced      a crash leaves .cleaned files: deleted
+    2  .cleaned becomes .swap, the log first                    .cleaned among .swap: both deleted
+    3  the old segments are removed                             .swap, all of it: steps 3 and 4 are done at restart
+    4  .swap loses its suffix, the log first                    an index with .swap: step 4 is done at restart
+
+What step 3 may leave at a restart, because the new segment ends earlier, is the end of the group, whole: old values
+that a later record hides still. The next pass, which begins where this one began, finds them again.
+
+Nothing is blocked meanwhile. Closed segments don't change, unless the log is cut: then the pass is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, NamedTuple
+
+from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name
+from minikafka.storage.system import Buffer
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.records import (
+    COMMIT,
+    COMPRESSION,
+    DELETE_HORIZON,
+    BatchHeader,
+    CorruptRecord,
+    Record,
+    assemble,
+    batches,
+    control_type,
+    crc_matches,
+    decode_batch,
+    read_header,
+)
+
+if TYPE_CHECKING:
+    from minikafka.storage.log import Log
+
+CLEANED, SWAP = ".cleaned", ".swap"
+DECODING_COST = 16  # decoding and encoding records takes about so many times as long as reading their bytes
+ENTRY_BYTES = 128  # of memory for a key's offset, besides the key
+
+_PIECE_BYTES = 64 << 10
+_NO_TIMESTAMP = -1
+
+
+# -- the latest record of each key
+
+
+class Transaction(NamedTuple):
+    """A transaction of which no end was seen yet. batches: their base offsets."""
+
+    first_offset: int
+    keys: dict[bytes, int]
+    batches: list[int]
+
+
+class LatestOffsets:
+    """The last offset of each key in a part of a log. Keys of a transaction count when it is committed.
+
+    end_offset: where that part ends; after `settle`, before the first transaction of which it holds no end. room_bytes:
+    memory for keys; if it doesn't last, the part ends where it is full.
+    """
+
+    def __init__(self, first_offset: int, end_offset: int, room_bytes: int) -> None:
+        self.full = False
+        self._first_offset = first_offset
+        self.end_offset = end_offset
+        self._room_bytes = room_bytes
+        self._offsets: dict[bytes, int] = {}
+        self._transactions: dict[int, Transaction] = {}  # by producer id
+        self._aborted: set[int] = set()  # base offsets of batches
+
+    def note(self, piece: memoryview) -> None:
+        """Take the next batches of the log into account."""
+        for header, batch in batches(piece):
+            if header.last_offset >= self._first_offset:
+                if self._room_bytes <= 0:
+                    self.full, self.end_offset = True, header.base_offset
+                    return
+                self._note(header, read_records(header, batch))
+
+    def _note(self, header: BatchHeader, records: list[Record]) -> None:
+        keys = {record.key: record.offset for record in records if record.key is not None}
+        if header.control:
+            transaction = self._transactions.pop(header.producer_id, None)
+            if transaction is not None and records and control_type(records[0]) == COMMIT:
+                self._add(transaction.keys)
+            elif transaction is not None:
+                self._aborted.update(transaction.batches)
+        elif header.transactional:
+            begun = Transaction(header.base_offset, {}, [])
+            transaction = self._transactions.setdefault(header.producer_id, begun)
+            transaction.keys.update(keys)
+            transaction.batches.append(header.base_offset)
+        else:
+            self._add(keys)
+
+    def _add(self, keys: dict[bytes, int]) -> None:
+        for key, offset in keys.items():
+            known = self._offsets.get(key, -1)
+            if known < 0:
+                self._room_bytes -= len(key) + ENTRY_BYTES
+            self._offsets[key] = max(offset, known)
+
+    def settle(self) -> None:
+        """No more is noted."""
+        self.end_offset = min([self.end_offset, *(each.first_offset for each in self._transactions.values())])
+
+    def keeps(self, header: BatchHeader, record: Record, now_ms: int) -> bool:
+        """Whether a record stays in the log."""
+        if header.control or record.offset >= self.end_offset:
+            return True
+        if record.key is None or header.base_offset in self._aborted:
+            return False
+        if record.value is None and header.delete_horizon is not None and header.delete_horizon <= now_ms:
+            return False
+        return record.offset >= self._offsets.get(record.key, -1)
+
+
+# -- one pass
+
+
+class LogChanged(Exception):
+    """Segments that are being compacted were deleted or cut: what is known of their keys is no longer true."""
+
+
+class Compaction:
+    """One pass over a log: what is dirty below end_offset, where a segment begins, is clean afterwards.
+
+    now_ms: wall clock. buffer_bytes: memory for keys; if it doesn't last, the next pass goes on.
+    """
+
+    def __init__(self, log: Log, end_offset: int, now_ms: int, buffer_bytes: int) -> None:
+        self.log = log
+        self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
+        self._end_offset = end_offset
+        self._now_ms = now_ms
+        self._latest = LatestOffsets(self._first_dirty_offset, end_offset, buffer_bytes)
+        self._segments = [segment for segment in log.segments if segment.base_offset < end_offset]
+        self._sizes = [segment.size for segment in self._segments]
+        self._cleaned: Segment | None = None
+
+    def run(self) -> Generator[int, None, None]:
+        """Yields the work done, in bytes as reading alone would count them. The log is clean up to its
+        first_dirty_offset when it ends.
+
+        Errors: KAFKA_STORAGE_ERROR; CORRUPT_MESSAGE and UNSUPPORTED_COMPRESSION_TYPE for records that can't be read:
+        what holds them stays as it is.
+        """
+        with as_storage_errors(self.log.directory):
+            try:
+                yield from self._note_keys()
+                self._latest.settle()
+                for group in self._groups():
+                    yield from self._rewrite(group)
+                self.log.first_dirty_offset = self._latest.end_offset
+            except LogChanged:
+                self.discard()
+            except KafkaError:
+                self.discard()
+                raise
+
+    def _with_ends(self) -> list[tuple[Segment, int]]:
+        """The segments that are cleaned, and where each ends."""
+        ends = [segment.base_offset for segment in self._segments[1:]] + [self._end_offset]
+        return list(zip(self._segments, ends, strict=True))
+
+    def _note_keys(self) -> Generator[int, None, None]:
+        for segment, end in self._with_ends():
+            if end > self._first_dirty_offset:
+                for piece in segment.pieces(segment.position_before(self._first_dirty_offset), _PIECE_BYTES):
+                    self._latest.note(piece)
+                    yield from self._pause(len(piece))
+                    if self._latest.full:
+                        return
+
+    def _groups(self) -> list[list[Segment]]:
+        """Neighbours that fit into one segment even if nothing goes, the log and the indexes."""
+        config = self.log.config
+        groups: list[list[Segment]] = []
+        size_bytes = index_bytes = 0
+        for segment, end in self._with_ends():
+            if segment.base_offset >= self._latest.end_offset:
+                break
+            own_index_bytes = max(segment.index.size_bytes, segment.time_index.size_bytes)
+            size_bytes += segment.size
+            index_bytes += own_index_bytes
+            if (
+                not groups
+                or size_bytes > config.segment_bytes
+                or index_bytes > config.segment_index_bytes
+                or end - 1 - groups[-1][0].base_offset > MAX_RELATIVE_OFFSET
+            ):
+                groups.append([])
+                size_bytes, index_bytes = segment.size, own_index_bytes
+            groups[-1].append(segment)
+        return groups
+
+    def _rewrite(self, group: list[Segment]) -> Generator[int, None, None]:
+        """Write a group anew, as one segment, and put it in place."""
+        self._cleaned = cleaned = self.log.open_segment(group[0].base_offset, CLEANED)
+        known = self.log.producers.producers.values()
+        last_offsets = {producer.batches[-1].last_offset for producer in known if producer.batches}
+        records_before = records_after = 0
+        for segment in group:
+            for piece in segment.pieces(0, _PIECE_BYTES):
+                kept: list[Buffer] = []
+                for header, batch in batches(piece):
+                    last = header.last_offset in last_offsets or header.next_offset == self._end_offset
+                    rest = self._clean(header, batch, last)
+                    records_before += header.records_count
+                    if rest:
+                        kept.append(rest)
+                        records_after += read_header(rest).records_count
+                if kept:
+                    cleaned.append(b"".join(kept), [read_header(rest) for rest in kept], None)
+                yield from self._pause(len(piece))
+        sizes = sum(segment.size for segment in group), cleaned.size
+        next_offset = self._swap(group, cleaned)
+        self._cleaned = None
+        if self.log.trace:
+            self.log.tell(
+                "SegmentsCompacted", base_offset=cleaned.base_offset, next_offset=next_offset,
+                records_before=records_before, records_after=records_after,
+                size_bytes_before=sizes[0], size_bytes_after=sizes[1],
+            )  # fmt: skip
+
+    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool) -> Buffer:
+        """What stays of a batch: all of it, as it is; a part; only its header, if that is needed; or nothing."""
+        records = read_records(header, batch)
+        kept = [record for record in records if self._latest.keeps(header, record, self._now_ms)]
+        if not kept:
+            return rewrite(header, [], None) if needed else b""
+        horizon = header.delete_horizon
+        if horizon is None and not header.control and any(self._is_known_tombstone(record) for record in kept):
+            horizon = self._now_ms + self.log.config.delete_retention_ms
+        if len(kept) == len(records) and horizon == header.delete_horizon:
+            return batch
+        return rewrite(header, kept, horizon)
+
+    def _is_known_tombstone(self, record: Record) -> bool:
+        return record.value is None and record.offset < self._latest.end_offset
+
+    def _swap(self, group: list[Segment], cleaned: Segment) -> int:
+        """Put a segment in the place of those that it was made of. Returns the offset behind them."""
+        log = self.log
+        cleaned.seal()
+        cleaned.flush()
+        cleaned.rename(SWAP)
+        for segment in group:
+            segment.remove()
+        cleaned.rename("")
+        replacement = log.open_segment(cleaned.base_offset)
+        replacement.appended_ms = group[-1].appended_ms
+        for segments in (log.segments, self._segments):
+            first = segments.index(group[0])
+            segments[first : first + len(group)] = [replacement]
+        self._sizes = [segment.size for segment in self._segments]
+        log.producers.keep_snapshots({segment.base_offset for segment in log.segments})
+        return log.segments[log.segments.index(replacement) + 1].base_offset
+
+    def _pause(self, size_bytes: int) -> Generator[int, None, None]:
+        """Let others work, then make sure that the segments are what they were."""
+        yield size_bytes * DECODING_COST
+        found = self.log.segments[: len(self._segments)]
+        if found != self._segments or [segment.size for segment in found] != self._sizes:
+            raise LogChanged
+
+    def discard(self) -> None:
+        """Remove what was not put in place. A log that was deleted meanwhile has taken it along."""
+        if self._cleaned is not None:
+            self._cleaned.close()
+            for kind in FILES:
+                path = f"{self.log.directory}/{file_name(self._cleaned.base_offset, kind)}{CLEANED}"
+                if self.log.disk.exists(path):
+                    self.log.disk.remove(path)
+
+
+# -- batches
+
+
+def read_records(header: BatchHeader, batch: memoryview) -> list[Record]:
+    """A batch's records. Errors: CorruptRecord also for a wrong checksum, which writing it anew would hide."""
+    if not crc_matches(batch, header):
+        raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
+    return decode_batch(batch)
+
+
+def rewrite(header: BatchHeader, records: list[Record], delete_horizon: int | None) -> bytes:
+    """A batch of which only these records are left, or only the header. delete_horizon: None if nothing in it waits
+    for deletion; else it takes the base timestamp's place, and timestamps are counted from it.
+    """
+    attributes = header.attributes & ~DELETE_HORIZON
+    if not records:
+        empty = {"attributes": attributes & ~COMPRESSION, "base_timestamp": _NO_TIMESTAMP, "records_count": 0}
+        return assemble(header._replace(**empty), [])
+    header = header._replace(
+        attributes=attributes if delete_horizon is None else attributes | DELETE_HORIZON,
+        base_timestamp=records[0].timestamp if delete_horizon is None else delete_horizon,
+        max_timestamp=max(record.timestamp for record in records),
+        records_count=len(records),
+    )
+    return assemble(header, [(record.offset - header.base_offset, record[1:]) for record in records])
+
+
+# -- restart
+
+
+def finish_swap(log: Log) -> None:
+    """What a crash left of a pass: finish the swap if the new segment is complete, else forget it."""
+    disk, names = log.disk, log.disk.listdir(log.directory)
+    unfinished = [name for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    for name in [name for name in swaps if unfinished and _offset(name) >= _offset(unfinished[0])] + unfinished:
+        disk.remove(f"{log.directory}/{name}")
+    if unfinished:
+        return
+    for swap in [name for name in swaps if name.endswith(LOG + SWAP)]:
+        segment = log.open_segment(_offset(swap), SWAP)
+        end = segment.next_offset()
+        segment.close()
+        for name in names:
+            if name.endswith(FILES) and segment.base_offset <= _offset(name) < end:
+                disk.remove(f"{log.directory}/{name}")
+    for kind in FILES:
+        for name in disk.listdir(log.directory):
+            if name.endswith(kind + SWAP):
+                disk.rename(f"{log.directory}/{name}", f"{log.directory}/{name.removesuffix(SWAP)}")
+
+
+def _offset(name: str) -> int:
+    return int(name.partition(".")[0])
