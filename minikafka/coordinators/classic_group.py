@@ -102,10 +102,7 @@ class ClassicGroup:
         if self._join_deadline_ms is not None and self._join_deadline_ms <= now_ms:
             self._join_time_is_up(now)
         if self._sync_deadline_ms is not None and self._sync_deadline_ms <= now_ms:
-            self._sync_deadline_ms = None
-            for member_id in list(self.members.unsynced):
-                self.remove(self.members[member_id], "it never asked for its share")
-            self.prepare("sync_timeout", "a member never asked for its share", now)
+            self._sync_time_is_up(now)
         deadlines = [self._join_deadline_ms, self._sync_deadline_ms, *self.members.pending.values()]
         deadlines += [member.expires_ms for member in self.members.values() if not member.waits]
         self._earliest_ms = min((at for at in deadlines if at is not None), default=None)
@@ -267,6 +264,15 @@ class ClassicGroup:
             self.members.unsynced[member.member_id] = None
         self._sync_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms
         self.arm(self._sync_deadline_ms)
+
+    def _sync_time_is_up(self, now: Clock) -> None:
+        """Members that know the new generation and never asked for their share are out."""
+        self._sync_deadline_ms = None
+        late = list(self.members.unsynced)
+        for member_id in late:
+            self.remove(self.members[member_id], "it never asked for its share")
+        if late:
+            self.prepare("sync_timeout", "a member never asked for its share", now)
 
     def _hand_out(self, shares: Mapping[str, bytes]) -> None:
         """The leader's assignment is committed: everybody gets its share, nothing if the leader forgot it."""

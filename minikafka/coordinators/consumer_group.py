@@ -39,7 +39,7 @@ state, which a new coordinator does without: the timeouts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -68,6 +68,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 API = "ConsumerGroupHeartbeat"
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 
 
 class Configs(Protocol):
@@ -163,32 +164,25 @@ class ConsumerGroup:
     # -- questions of others
 
     def check_commit(
-        self,
-        member_id: str,
-        member_epoch: int,
-        instance_id: str | None,
-        now: Clock,
-        partition: tuple[str, int] | None = None,
+        self, member_id: str, member_epoch: int, partitions: Iterable[tuple[str, int]], version: int
     ) -> None:
-        """Whether a member may commit. An older epoch than its own counts for a partition that it had at that epoch
-        and still has (KIP-1251), so name the partition: without one, every older epoch is refused.
+        """Whether a member may commit for these partitions, with OffsetCommit of a version. An epoch older than its own
+        counts for what it had at that epoch already and still has (KIP-1251).
 
-        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
         if member_epoch < 0 and self.is_empty:  # an administrator, or a consumer that manages its partitions itself
             return
         member = self._member(member_id)
-        if member_epoch == member.member_epoch:
-            return
+        if version < FIRST_COMMIT_VERSION:
+            why = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise KafkaError(Error.UNSUPPORTED_VERSION, why)
         if member_epoch > member.member_epoch:
-            raise messages.stale(
-                f"Received member epoch {member_epoch} is newer than current member epoch {member.member_epoch}."
-            )
-        if partition is None:
-            raise messages.stale(
-                f"Received member epoch {member_epoch} is older than member epoch {member.member_epoch}."
-            )
-        messages.check_assigned_since(member, member_epoch, partition, self._image)
+            why = f"Received member epoch {member_epoch} is newer than current member epoch {member.member_epoch}."
+            raise messages.stale(why)
+        if member_epoch < member.member_epoch:
+            for partition in partitions:
+                messages.check_assigned_since(member, member_epoch, partition, self._image)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Whether a member may ask for committed offsets; without a member id anybody may.

@@ -26,7 +26,6 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 
-
 class Groups:
     """The groups and committed offsets of one partition.
 
@@ -159,7 +158,8 @@ class Groups:
         elif isinstance(group, ClassicGroup):
             requests.check_commit(group, request.member_id, epoch, request.group_instance_id, now)
         else:
-            group.check_commit(request.member_id, epoch, request.group_instance_id, now)
+            partitions = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+            group.check_commit(request.member_id, epoch, partitions, version)
         limit = self._config["offset.metadata.max.bytes"]
         records, topics = [], []
         for topic in request.topics:

@@ -1,0 +1,193 @@
+"""A coordinator of one consumer group without a broker: what is decided goes through bytes, then into the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.coordinators.consumer_group import ConsumerGroup
+from minikafka.coordinators.consumer_group_messages import check_request
+from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.messages import API
+from minikafka.wire.schema import Message
+
+CONFIG = {
+    "group.consumer.assignment.interval.ms": 0,
+    "group.consumer.assignors": "uniform,range",
+    "group.consumer.heartbeat.interval.ms": 5000,
+    "group.consumer.max.size": 100,
+    "group.consumer.session.timeout.ms": 45_000,
+}
+
+
+class Topics:
+    """An image with topics only."""
+
+    def __init__(self, **topics: int) -> None:
+        self.image = Image()
+        self._created = 0
+        for name, partitions in topics.items():
+            self.create(name, partitions)
+
+    def create(self, name: str, partitions: int) -> None:
+        self._created += 1
+        topic_id = self._created.to_bytes(16, "big")
+        self.image.apply(0, MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}))
+        self.grow(name, partitions)
+
+    def grow(self, name: str, partitions: int) -> None:
+        topic = self.image.topics[name]
+        for number in range(len(topic.partitions), partitions):
+            fields = {"partition_id": number, "topic_id": topic.topic_id, "replicas": [1], "isr": [1], "leader": 1}
+            self.image.apply(
+                0, MetadataRecord("PartitionRecord", 0, {**fields, "leader_epoch": 0, "partition_epoch": 0})
+            )
+
+    def delete(self, name: str) -> None:
+        topic_id = self.image.topics[name].topic_id
+        self.image.apply(0, MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}))
+
+
+class Coordinator:
+    """One group. log: all its records so far, encoded. Time moves by hand."""
+
+    def __init__(self, topics: Topics, **config: object) -> None:
+        self.topics = topics
+        self.config = {**CONFIG, **{name.replace("_", "."): value for name, value in config.items()}}
+        self.now = SimpleNamespace(monotonic_ms=1_000_000, wall_ms=1_700_000_000_000)
+        self.events: list = []
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.group = self.new_group()
+
+    def new_group(self) -> ConsumerGroup:
+        return ConsumerGroup("billing", self.config, self.topics.image, Trace("broker 1", [self.events.append]))
+
+    def heartbeat(self, version: int = 1, **fields: object) -> Message:
+        """The answer, through bytes; KafkaError if it is refused. lost=True: nothing comes back."""
+        request = API["ConsumerGroupHeartbeat"].request
+        body = through_bytes(request, version, {"group_id": "billing", **fields})
+        check_request(body, version, self.config["group.consumer.assignors"].split(","))
+        records, answer = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
+        self.commit(records)
+        return through_bytes(API["ConsumerGroupHeartbeat"].response, version, answer)
+
+    def commit(self, records: list) -> None:
+        for record in records:
+            key, value = encode_coordinator_record(*record)
+            self.log.append((key, value))
+            self.group.apply(*decode_coordinator_record(key, value))
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes; the group ticks when it asked for it."""
+        until_ms = self.now.monotonic_ms + round(seconds * 1000)
+        while (due_ms := self.group.next_deadline()) is not None and due_ms <= until_ms:
+            self._move_to(max(due_ms, self.now.monotonic_ms))
+            self.commit(self.group.tick(self.now))
+            later_ms = self.group.next_deadline()
+            assert later_ms is None or later_ms > self.now.monotonic_ms, "after a tick the next deadline is later"
+        self._move_to(until_ms)
+
+    def _move_to(self, monotonic_ms: int) -> None:
+        self.now.wall_ms += monotonic_ms - self.now.monotonic_ms
+        self.now.monotonic_ms = monotonic_ms
+
+    def restart(self) -> None:
+        """Another coordinator takes over: all it knows is the log."""
+        self.group = self.replayed(self.log)
+        self.group.loaded(self.now)
+
+    def replayed(self, log: list[tuple[bytes, bytes | None]]) -> ConsumerGroup:
+        group = self.new_group()
+        for key, value in log:
+            group.apply(*decode_coordinator_record(key, value))
+        return group
+
+    def holders(self) -> dict[tuple[str, int], list[str]]:
+        """Who may use a partition, or was told to give it up and has not said that it did."""
+        holders: dict[tuple[str, int], list[str]] = {}
+        for member in self.group.state.members.values():
+            for topic_id, number in {**member.assigned_partitions, **member.partitions_pending_revocation}:
+                name = self.topics.image.topic_names.get(topic_id, topic_id.hex())
+                holders.setdefault((name, number), []).append(member.member_id)
+        return holders
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.events]
+
+
+@dataclass
+class Consumer:
+    """A well-behaved member: it revokes what it is told at once, and says so with its next heartbeat."""
+
+    coordinator: Coordinator
+    member_id: str
+    topics: tuple[str, ...] = ("orders",)
+    instance_id: str | None = None
+    assignor: str | None = None
+    epoch: int = 0
+    owned: list[tuple[str, int]] = field(default_factory=list)
+    must_say: bool = True  # everything, as after an error
+
+    def fields(self) -> dict:
+        fields = {"member_id": self.member_id, "member_epoch": self.epoch, "instance_id": self.instance_id}
+        if self.must_say or self.epoch == 0:
+            fields.update(
+                rebalance_timeout_ms=60_000, subscribed_topic_names=list(self.topics), server_assignor=self.assignor,
+            )  # fmt: skip
+        return {**fields, "topic_partitions": self.said()}
+
+    def said(self) -> list[dict]:
+        ids = {name: topic.topic_id for name, topic in self.coordinator.topics.image.topics.items()}
+        return [{"topic_id": ids[name], "partitions": [number]} for name, number in sorted(self.owned) if name in ids]
+
+    def beat(self, lost: bool = False) -> Message | None:
+        """One heartbeat. lost: the coordinator hears it, the answer is lost. Fenced, it drops all and rejoins."""
+        try:
+            answer = self.coordinator.heartbeat(**self.fields())
+        except KafkaError as error:
+            if error.error.name in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID") and not lost:
+                self.epoch, self.owned, self.must_say = 0, [], True
+            raise
+        if lost:
+            self.must_say = True
+            return None
+        self.epoch, self.must_say = answer.member_epoch, False
+        if answer.assignment is not None:
+            names = self.coordinator.topics.image.topic_names
+            self.owned = sorted(
+                (names[topic.topic_id], number)
+                for topic in answer.assignment.topic_partitions
+                for number in topic.partitions
+                if topic.topic_id in names
+            )
+        return answer
+
+    def leave(self, epoch: int = -1) -> Message:
+        fields = {"member_id": self.member_id, "member_epoch": epoch, "instance_id": self.instance_id}
+        self.epoch, self.owned, self.must_say = 0, [], True
+        return self.coordinator.heartbeat(**fields)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for _, number in self.owned]
+
+
+def settle(*consumers: Consumer, rounds: int = 6) -> None:
+    """Everybody sends heartbeats until nothing moves any more."""
+    for _ in range(rounds):
+        for consumer in consumers:
+            consumer.beat()
+
+
+def through_bytes(schema: object, version: int, body: dict) -> Message:
+    parts: list = [bytearray()]
+    schema.encode(version, body, parts)
+    return schema.decode(version, memoryview(b"".join(parts)), 0)[0]
+
+
+def hard_state(group: ConsumerGroup) -> dict:
+    """All that records say."""
+    return {name: value for name, value in vars(group.state).items()}

@@ -1,0 +1,188 @@
+"""The runtime: decide, append, wait for the high watermark, apply, answer."""
+
+import pytest
+
+from minikafka.broker.broker import Now
+from minikafka.cluster.metadata import Partition
+from minikafka.cluster.replica import Replica
+from minikafka.coordinators.runtime import Record, Runtime
+from minikafka.storage.disk import MemoryDisk
+from minikafka.storage.log import Log, LogConfig
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.records import encode_batch, read_header
+
+NOW = Now(1_000, 1_767_225_600_000)
+
+
+class Slow(Replica):
+    """A replica whose high watermark waits for a follower: it moves when the test says so."""
+
+    def advance_high_watermark(self):
+        pass
+
+    def followers_have_it(self):
+        super().advance_high_watermark()
+
+
+class Counters:
+    """A state of the simplest kind: the committed offset of each group."""
+
+    def __init__(self):
+        self.offsets = {}
+        self.due = {}
+        self.ticked = []
+
+    def apply(self, name, key, value):
+        self.offsets[key.group] = value.offset
+
+    def loaded(self, now):
+        return self.offsets
+
+    def tick(self, key, now):
+        self.ticked.append((key, now.monotonic_ms))
+        del self.due[key]
+        return ()
+
+    def next_deadline(self, key):
+        return self.due.get(key)
+
+
+def record(group, offset):
+    value = {"offset": offset, "metadata": "", "commit_timestamp": 0}
+    return Record("OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value)
+
+
+class Scene:
+    """A runtime over one partition; `done` lists what was answered, in order."""
+
+    def __init__(self, kind=Slow, disk=None, isr=(1,)):
+        self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
+        list(self.log.recover(1 << 20))
+        self.replica = kind(bytes(16), Partition((1, 2), isr, 1, 0, 0), self.log, 1, Trace("broker 1", []))
+        self.replica.high_watermark = self.log.log_end_offset
+        self.state = Counters()
+        self.done = []
+        self.runtime = Runtime(lambda _: self.state, lambda *_: None, self.done.append)
+        self.runtime.elected(0, self.replica)
+
+    def load(self):
+        while self.runtime.next_deadline() == 0:
+            self.runtime.tick(NOW, 1)
+        return self
+
+    def add(self, group, answer=None):
+        """Add one to a group's offset."""
+
+        def decide(operation, now):
+            offset = self.state.offsets.get(group, 0) + 1
+            return [record(group, offset)], {"offset": offset}
+
+        return self.runtime.submit(0, group, decide, NOW)
+
+    def commit(self):
+        self.replica.followers_have_it()
+        self.runtime.high_watermark_advanced(0, NOW)
+
+
+@pytest.fixture
+def scene():
+    return Scene().load()
+
+
+def test_an_answer_waits_for_the_high_watermark_and_so_does_the_state(scene):
+    operation = scene.add("a")
+    assert not operation.is_done
+    assert scene.state.offsets == {}
+    scene.commit()
+    assert operation.answer == {"offset": 1}
+    assert scene.state.offsets == {"a": 1}
+    assert scene.done == [operation]
+
+
+def test_requests_for_one_key_see_only_what_is_committed_so_they_queue(scene):
+    first, second, third = scene.add("a"), scene.add("a"), scene.add("a")
+    assert scene.log.log_end_offset == 1
+    for operation, offset in ((first, 1), (second, 2), (third, 3)):
+        scene.commit()
+        assert operation.answer == {"offset": offset}
+
+
+def test_other_keys_do_not_wait(scene):
+    scene.add("a"), scene.add("a")
+    other = scene.add("b")
+    scene.commit()
+    assert other.is_done
+
+
+def test_a_key_is_let_in_at_once_where_there_is_one_replica():
+    scene = Scene(Replica).load()
+    assert [scene.add("a").answer["offset"] for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_refusal_answers_and_writes_nothing(scene):
+    def decide(operation, now):
+        raise KafkaError(Error.UNKNOWN_MEMBER_ID)
+
+    operation = scene.runtime.submit(0, "a", decide, NOW)
+    assert operation.error.error is Error.UNKNOWN_MEMBER_ID
+    assert scene.log.log_end_offset == 0
+
+
+def test_nothing_is_decided_while_too_few_replicas_are_in_sync():
+    scene = Scene(isr=()).load()
+    assert scene.add("a").error.error is Error.COORDINATOR_NOT_AVAILABLE
+    assert scene.log.log_end_offset == 0
+
+
+def test_a_new_leader_loads_in_slices_and_refuses_meanwhile():
+    disk = MemoryDisk()
+    before = Scene(Replica, disk).load()
+    for _ in range(50):
+        before.add("a"), before.add("b")
+    before.log.close()
+    after = Scene(Replica, disk)
+    with pytest.raises(KafkaError) as refused:
+        after.add("a")
+    assert refused.value.error is Error.COORDINATOR_LOAD_IN_PROGRESS
+    assert after.load().state.offsets == {"a": 50, "b": 50}
+    assert after.add("a").answer == {"offset": 51}
+
+
+def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
+    waiting = [scene.add("a"), scene.add("a"), scene.runtime.submit(0, "b", lambda *_: ((), None), NOW)]
+    scene.runtime.resigned(0)
+    assert [operation.error.error for operation in waiting] == [Error.NOT_COORDINATOR] * 3
+    with pytest.raises(KafkaError) as refused:
+        scene.add("a")
+    assert refused.value.error is Error.NOT_COORDINATOR
+
+
+def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
+    scene.state.due["a"] = 5_000
+    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    assert scene.runtime.next_deadline() == 5_000
+    scene.runtime.tick(Now(4_999, 0), 1)
+    scene.runtime.tick(Now(5_000, 0), 1)
+    assert scene.state.ticked == [("a", 5_000)]
+    assert scene.runtime.next_deadline() is None
+
+
+def test_an_operation_ends_once(scene):
+    held = []
+    operation = scene.runtime.submit(0, "a", lambda operation, _: (held.append(operation), ((), None))[1], NOW)
+    held[0].finish({"first": True})
+    held[0].finish({"second": True})
+    held[0].fail(KafkaError(Error.NOT_COORDINATOR))
+    assert operation.answer == {"first": True} and operation.error is None
+    assert scene.done == [operation]
+
+
+def test_a_record_of_a_newer_kafka_is_skipped():
+    disk = MemoryDisk()
+    scene = Scene(Replica, disk).load()
+    scene.add("a")
+    batch = bytearray(encode_batch([(0, b"\x00\x7bnew", b"\x00\x00", [])]))
+    scene.log.append(batch, 0, NOW, [read_header(batch)])
+    after = Scene(Replica, disk)
+    assert after.load().state.offsets == {"a": 1}
