@@ -1,4 +1,4 @@
-"""The command line: `minikafka serve | doctor | lesson`. Each command imports only its own part."""
+"""The command line: `minikafka serve | demo | doctor | lesson`. Each command imports only its own part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     commands = argparse.ArgumentParser(
         prog="minikafka", description="A small real Kafka, and a course that runs on it."
     )
-    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | doctor | lesson")
+    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson")
     serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
@@ -26,6 +26,13 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_serve_options(serve)
+    demo = chosen.add_parser(
+        "demo",
+        help="watch a consumer group rebalance, in the browser",
+        description="Simulate a consumer group that rebalances, and open it as a page in the browser. "
+        "Or show the group of a trace that `minikafka serve --trace FILE` wrote.",
+    )
+    add_demo_options(demo)
     chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
     lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy to my/.")
     lesson.add_argument("number", help="the lesson's number, for example 05")
@@ -52,6 +59,16 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
 
 
+def add_demo_options(demo: argparse.ArgumentParser) -> None:
+    add = demo.add_argument
+    add("--protocol", choices=("range", "cooperative-sticky", "kip-848"), default="range",
+        help="which one the page shows at first (default range)")  # fmt: skip
+    add("--seed", type=int, default=7, help="another seed, another run (default 7)")
+    add("--trace", metavar="FILE", help="show a recorded trace instead of a simulation")
+    add("--group", metavar="NAME", help="which group of the recorded trace (default: the one that rebalances most)")
+    add("--out", metavar="FILE", help="where to write the page (default: a temporary file)")
+
+
 def port(text: str) -> int:
     """A TCP port from the command line."""
     number = int(text) if text.isdigit() else -1
@@ -73,6 +90,8 @@ def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     if args.command == "serve":
         from minikafka.server.serve import main as run
+    elif args.command == "demo":
+        from minikafka.course.demo import main as run
     elif args.command == "doctor":
         from minikafka.course.doctor import main as run
     else:

@@ -143,12 +143,13 @@ def parse(row: Config, text: str) -> Any:
         return text.lower() == "true"
     if row.type in (Type.INT, Type.LONG, Type.DOUBLE):
         return _number(row, text)
-    for part in text.split(",") if row.type is Type.LIST else [text]:
-        if row.choices and part.strip() not in row.choices:
+    parts = [text] if row.type is Type.STRING else [part.strip() for part in text.split(",") if text]
+    for part in parts:
+        if row.choices and part not in row.choices:
             listed = ", ".join(row.choices)
             raise _invalid(
                 row,
-                text,
+                part,
                 f"String must be one of: {listed}" if len(row.choices) > 1 else f"minikafka honours only {listed}",
             )
     return text

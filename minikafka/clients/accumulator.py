@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition
@@ -22,11 +22,13 @@ Headers = Sequence[tuple[str, bytes | None]]
 class Batch:
     """Records of one partition that travel together.
 
-    size_bytes: as if uncompressed. base_sequence: -1 until first sent (KIP-98).
+    number: counts the batches of one producer from 1, for the trace. size_bytes: as if uncompressed. attempts: tries
+    that have failed. base_sequence: -1 until first sent (KIP-98).
     """
 
-    def __init__(self, partition: TopicPartition, created_ms: int) -> None:
+    def __init__(self, partition: TopicPartition, created_ms: int, number: int = 0) -> None:
         self.partition = partition
+        self.number = number
         self.created_ms = created_ms
         self.size_bytes = BATCH_OVERHEAD
         self.records: list[tuple[int, bytes | None, bytes | None, Headers]] = []  # timestamp, key, value, headers
@@ -34,6 +36,8 @@ class Batch:
         self.closed = False
         self.done = False
         self.attempts = 0
+        self.sent_ms = 0
+        self.failed_ms = 0
         self.retry_at = 0
         self.base_sequence = -1
         self.producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
@@ -52,6 +56,11 @@ class Batch:
         future = Future()
         self.futures.append(future)
         return future
+
+    def told(self) -> dict[str, Any]:
+        """What every trace event about the batch says of it."""
+        topic, partition = self.partition
+        return {"topic": topic, "partition": partition, "batch": self.number, "count": len(self.records)}
 
     def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
         self.done = True
@@ -78,36 +87,51 @@ class Batch:
             future.fail(error)
 
 
+class Placed(NamedTuple):
+    """Where a record went. size_bytes: what it takes there; filled: batches that take no more because of it."""
+
+    future: Future
+    size_bytes: int
+    batch: Batch
+    filled: list[Batch]
+
+
 class Accumulator:
     def __init__(self, batch_size: int, linger_ms: int, buffer_memory: int) -> None:
         self.batch_size = batch_size
         self.linger_ms = linger_ms
         self.buffer_memory = buffer_memory
         self.used_bytes = 0
+        self.batches = 0  # made so far
         self.queues: dict[TopicPartition, deque[Batch]] = {}
         self.incomplete: dict[Batch, None] = {}  # in order of creation; sent and unsent
 
     def append(
         self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
-    ) -> tuple[Future, int, bool]:
-        """Add a record to its partition's last batch or a new one: its future, its bytes, whether the batch is full."""
+    ) -> Placed:
+        """Add a record to its partition's last batch, or to a new one."""
         queue = self.queues.setdefault(partition, deque())
         batch = queue[-1] if queue and not queue[-1].closed else None
+        filled: list[Batch] = []
         if batch is not None:
             size_bytes = batch.room_for(timestamp, key, value, headers)
             if batch.size_bytes + size_bytes > self.batch_size:
                 batch.closed = True
+                filled.append(batch)
                 batch = None
         if batch is None:
-            batch = Batch(partition, now_ms)
+            self.batches += 1
+            batch = Batch(partition, now_ms, self.batches)
             queue.append(batch)
             self.incomplete[batch] = None
             self.used_bytes += BATCH_OVERHEAD
             size_bytes = batch.room_for(timestamp, key, value, headers)
         future = batch.append(timestamp, key, value, headers, size_bytes)
         self.used_bytes += size_bytes
-        batch.closed = batch.size_bytes >= self.batch_size
-        return future, size_bytes, batch.closed
+        if batch.size_bytes >= self.batch_size:
+            batch.closed = True
+            filled.append(batch)
+        return Placed(future, size_bytes, batch, filled)
 
     def has_room(self, size_bytes: int) -> bool:
         return self.used_bytes + size_bytes <= self.buffer_memory or not self.incomplete
@@ -127,13 +151,20 @@ class Accumulator:
     def put_back(self, batch: Batch) -> None:
         """To the front.
 
-        Batches with sequence numbers keep their order; without, a later batch may have overtaken this one.
+        Batches with sequence numbers keep their order. Without them the last one put back is the first: several that
+        were in flight on one lost connection change their order, as in the Java client.
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
         while batch.base_sequence >= 0 and place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
             place += 1
         queue.insert(place, batch)
+
+    def drop(self, batch: Batch) -> None:
+        """Don't send it any more."""
+        queue = self.queues.get(batch.partition, deque())
+        if batch in queue:
+            queue.remove(batch)
 
     def finished(self, batch: Batch) -> None:
         del self.incomplete[batch]

@@ -27,7 +27,10 @@ from minikafka.wire.schema import Message
 
 # Up to here our clients use what the later versions mean; the schema text may know more (topic ids in place of names,
 # from Fetch 13 and Produce 13 on). An API that is not here is used as high as the schema text knows it.
-HIGHEST = {"Produce": 12, "Fetch": 12, "ListOffsets": 8, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5}
+HIGHEST = {
+    "Produce": 12, "Fetch": 12, "ListOffsets": 8, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
+    "OffsetCommit": 9, "OffsetFetch": 9,
+}  # fmt: skip
 
 UNSUPPORTED_VERSION = 35
 
@@ -84,6 +87,10 @@ class Node:
     @property
     def ready(self) -> bool:
         return self.versions is not None
+
+    def deadline(self) -> int:
+        """When the first of the requests in flight has waited too long."""
+        return min(waiting.deadline for waiting in self.in_flight)
 
     @property
     def name(self) -> str:
@@ -159,16 +166,14 @@ class Client:
             return
         self._enter(now)
         for node in list(self._by_connection.values()):
-            if node.in_flight and node.in_flight[0].deadline <= self._now:
-                assert node.connection is not None
-                self.outbox.append(Disconnect(node.connection))
-                self._give_up(node)
+            if node.in_flight and node.deadline() <= self._now:
+                self.hang_up(node)
         self._do_what_is_due(now)
 
     def next_deadline(self) -> int | None:
         if self.closed:
             return None
-        deadlines = [node.in_flight[0].deadline for node in self._by_connection.values() if node.in_flight]
+        deadlines = [node.deadline() for node in self._by_connection.values() if node.in_flight]
         deadlines += [at for at in self.next_work() if at is not None]
         due_at = self.metadata.due_at() if self.busy() else None
         chance = self.next_chance() if due_at is not None else None
@@ -204,10 +209,15 @@ class Client:
         if node is None:
             self.metadata.refresh()
             return None
-        return self._ready(node)
+        return self.ready_node(node)
 
-    def request(self, node: Node, api: str, body: dict[str, Any], answer: Answer | None) -> None:
-        """Send a request to a ready node. answer=None: there will be none (acks=0)."""
+    def request(
+        self, node: Node, api: str, body: dict[str, Any], answer: Answer | None, timeout_ms: int | None = None
+    ) -> None:
+        """Send a request to a ready node. answer=None: there will be none (acks=0).
+
+        timeout_ms: how long to wait for the answer, if not request_timeout_ms.
+        """
         assert node.connection is not None and node.versions is not None, "asked ready() first"
         schema = API[api]
         lowest, highest = node.versions.get(schema.key, (0, -1))
@@ -216,7 +226,30 @@ class Client:
             raise ValueError(
                 f"{node.name} offers {api} in versions {lowest}-{highest}, and this client knows none of them"
             )
-        self._send(node, api, version, body, answer)
+        self._send(node, api, version, body, answer, timeout_ms)
+
+    def ready_node(self, node: Node) -> Node | None:
+        """As ready(), for a node that the caller keeps: it has a connection of its own."""
+        if node.ready:
+            return node
+        if node.connection is None and self._now >= node.retry_at and not self.closed:
+            self.connections += 1
+            node.connection = f"{self.name}#{self.connections}"
+            self._by_connection[node.connection] = node
+            self.outbox.append(Connect(node.connection, node.address))
+            self._ask_versions(node, API["ApiVersions"].max_version)
+        return None
+
+    def hang_up(self, node: Node) -> None:
+        """Close the connection to a node; everything in flight on it has failed."""
+        if node.connection is not None:
+            self.outbox.append(Disconnect(node.connection))
+            self._give_up(node)
+
+    @property
+    def now_ms(self) -> int:
+        """Monotonic ms, as of the last call of the shell."""
+        return self._now
 
     # connections
 
@@ -227,17 +260,6 @@ class Client:
         if self.busy():
             self._refresh_metadata_if_due(now)
         self.work(now)
-
-    def _ready(self, node: Node) -> Node | None:
-        if node.ready:
-            return node
-        if node.connection is None and self._now >= node.retry_at and not self.closed:
-            self.connections += 1
-            node.connection = f"{self.name}#{self.connections}"
-            self._by_connection[node.connection] = node
-            self.outbox.append(Connect(node.connection, node.address))
-            self._ask_versions(node, API["ApiVersions"].max_version)
-        return None
 
     def _ask_versions(self, node: Node, version: int) -> None:
         body = {"client_software_name": "minikafka", "client_software_version": "1"} if version >= 3 else {}
@@ -260,14 +282,17 @@ class Client:
             return 0
         return waiting.version
 
-    def _send(self, node: Node, api: str, version: int, body: dict[str, Any], answer: Answer | None) -> None:
+    def _send(
+        self, node: Node, api: str, version: int, body: dict[str, Any], answer: Answer | None,
+        timeout_ms: int | None = None,
+    ) -> None:  # fmt: skip
         assert node.connection is not None
         self._correlation_id += 1
         self.outbox.append(
             Send(node.connection, encode_request(api, version, self._correlation_id, self.client_id, body))
         )
         if answer is not None:
-            deadline = self._now + self.request_timeout_ms
+            deadline = self._now + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
             node.in_flight.append(InFlight(api, version, self._correlation_id, deadline, answer))
         if self.trace:
             self.trace.emit(
@@ -315,7 +340,7 @@ class Client:
             return min(ready, key=lambda node: len(node.in_flight))
         if not any(node.connection for node in known):
             waiting_least = min(known, key=lambda node: node.retry_at)
-            self._ready(waiting_least)
+            self.ready_node(waiting_least)
         return None
 
     def next_chance(self) -> int | None:
@@ -331,9 +356,8 @@ class Client:
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:
-                if known is not None and known.connection is not None:
-                    self.outbox.append(Disconnect(known.connection))
-                    self._give_up(known)
+                if known is not None:
+                    self.hang_up(known)
                 self.nodes[node_id] = self._bootstrapped(node_id, address)
 
     def _bootstrapped(self, node_id: int, address: Address) -> Node:

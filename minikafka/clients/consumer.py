@@ -1,58 +1,44 @@
 """The consumer: it has a position in each of its partitions, asks for what comes next, and hands over when polled.
 
-Nothing happens between polls: as in the Java client, a position is found, and records are asked for, only while
-somebody polls (or waits for an answer). So a new consumer with auto_offset_reset="latest" starts at the end as it is at
-its first poll, not at its birth. One fetch is open at each leader at a time; the next one leaves as soon as a poll has
-emptied what came before.
+Little happens between polls: as in the Java client, a position is found, records are asked for, a group is joined, only
+while somebody polls (or waits for an answer). So a new consumer with auto_offset_reset="latest" starts at the end as it
+is at its first poll, not at its birth. Only a member's heartbeats go on by themselves.
 
+With a group_id, a consumer of topics shares their partitions with the group's other members (membership.py), and starts
+where the group has committed (commits.py, positions.py). One that assigns its partitions can commit, but is no member.
 Without a group, a consumer of topics reads all their partitions, those added later included, and commits nothing, as in
 kafka-python. The Java client doesn't subscribe without a group.id: there such a consumer assigns its partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minikafka.clients.connection import Client, Node, Now
+from minikafka.clients.classic_membership import ClassicMembership
+from minikafka.clients.commits import Commits
+from minikafka.clients.connection import Client, Now
+from minikafka.clients.consumer_config import DEFAULTS, checked
+from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import IllegalStateError, NoOffsetForPartitionError
-from minikafka.clients.fetching import Assigned, Fetched, consumer_record, items
+from minikafka.clients.fetching import Assigned, Fetched, Fetcher, consumer_record
+from minikafka.clients.future import Future
+from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
-from minikafka.clients.offsets import EARLIEST, LATEST, Lookup, Lookups
-from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition, text
+from minikafka.clients.offsets import Lookup
+from minikafka.clients.positions import Positions
+from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-
-DEFAULTS: dict[str, Any] = {
-    "group_id": None,
-    "auto_offset_reset": "latest",
-    "enable_auto_commit": True,
-    "max_poll_records": 500,
-    "fetch_min_bytes": 1,
-    "fetch_max_wait_ms": 500,
-    "fetch_max_bytes": 52428800,
-    "max_partition_fetch_bytes": 1048576,
-    "check_crcs": True,
-    "isolation_level": "read_uncommitted",
-    "key_deserializer": None,
-    "value_deserializer": None,
-    "consumer_timeout_ms": None,
-    "retry_backoff_ms": 100,
-    "reconnect_backoff_ms": 50,
-    "request_timeout_ms": 30000,
-    "metadata_max_age_ms": 300000,
-    "allow_auto_create_topics": True,
-    "client_id": None,
-}
-
-AT_THE_END = 'auto_offset_reset is "latest"'
 
 
 class Consumer(Client):
-    """config: as DEFAULTS, names and units as in kafka-python."""
+    """config: as consumer_config.DEFAULTS. random: 0 <= random() < 1, for the member id in the consumer protocol."""
 
-    def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, *topics: str, **config: Any) -> None:
+    def __init__(
+        self, name: str, bootstrap: Sequence[Address], trace: Trace, *topics: str,
+        random: Callable[[], float] | None = None, **config: Any,
+    ) -> None:  # fmt: skip
         self.config = checked({**DEFAULTS, **config})
         given = self.config
         super().__init__(
@@ -68,10 +54,21 @@ class Consumer(Client):
         )
         self.topics: list[str] = []  # subscribed to; empty with assign()
         self.assigned: dict[TopicPartition, Assigned] = {}
-        self.polling = False
+        self.waiting = 0  # calls of the program that wait for records or a position
+        self.in_poll = False  # the program is in poll(), so it has done its work on all it was given
         self.taken = 0  # records handed over so far
         self.error: Exception | None = None  # the next take() raises it
-        self.lookups = Lookups(self)
+        self.remarks: list[str] = []  # for whoever sits before the screen
+        self.random = random
+        self.positions = Positions(self)
+        self.fetcher = Fetcher(self)
+        self.coordinator: Coordinator | None = None
+        self.commits: Commits | None = None
+        self.membership: Membership | None = None
+        if given["group_id"] is not None:
+            self.coordinator = Coordinator(self, given["group_id"])
+            self.commits = Commits(self, self.coordinator)
+            self.membership = self._new_membership(self.coordinator)
         if self.trace:
             self.trace.emit("ClientStarted", client="consumer", topics=list(topics))
         if topics:
@@ -81,9 +78,12 @@ class Consumer(Client):
 
     def subscribe(self, topics: Iterable[str]) -> None:
         self.topics = list(dict.fromkeys(topics))
-        self.assigned = {partition: held for partition, held in self.assigned.items() if partition.topic in self.topics}
         for topic in self.topics:
             self.metadata.want(topic)
+        if self.membership is not None:
+            self.membership.subscription_changed()
+            return
+        self.assigned = {partition: held for partition, held in self.assigned.items() if partition.topic in self.topics}
         self._assign_subscribed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -126,10 +126,11 @@ class Consumer(Client):
         Asks for more where nothing is left.
         """
         self._enter(now)
+        self._leave_poll()
         self.raise_error()
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
         for partition, held in self.assigned.items():
-            if max_records > 0 and held.fetched is not None and not held.paused:
+            if max_records > 0 and held.fetched is not None and held.readable:
                 records = self._take_from(partition, held, held.fetched, max_records)
                 max_records -= len(records)
                 if records:
@@ -151,26 +152,108 @@ class Consumer(Client):
         if self.error is not None:
             return True
         try:
-            return any(
-                held.fetched is not None and not held.paused and _holds_record(held) for held in self.assigned.values()
-            )
+            return any(held.readable and held.holds_record() for held in self.assigned.values())
         except KafkaError as error:
             self.error = error
             return True
 
     def begin_poll(self, now: Now) -> None:
-        """From here to end_poll() the consumer works by itself: metadata, positions, fetches."""
+        """From here to end_poll() the consumer works by itself: its group, metadata, positions, fetches."""
         self._enter(now)
-        self.polling = True
+        self.waiting += 1
+        self.in_poll = True
+        self._polled()
         self._do_what_is_due(now)
 
     def end_poll(self) -> None:
-        self.polling = False
+        self._leave_poll()
+        self.waiting -= 1
+
+    def begin_waiting(self, now: Now) -> None:
+        """As begin_poll() without the group's work: the program asks for a position, or for a topic's partitions."""
+        self._enter(now)
+        self.waiting += 1
+        self._do_what_is_due(now)
+
+    def end_waiting(self) -> None:
+        self.waiting -= 1
+
+    def _leave_poll(self) -> None:
+        if self.in_poll:
+            self.in_poll = False
+            self._polled()
+
+    def _polled(self) -> None:
+        if self.membership is not None:
+            self.membership.polled()
+
+    # the group
+
+    def has_task(self) -> bool:
+        """Whether the program must do something for the group (membership.Task) before anything goes on."""
+        return self.membership is not None and self.membership.has_task()
+
+    def begin_task(self, now: Now) -> Task | None:
+        self._enter(now)
+        task = None if self.membership is None else self.membership.begin_task()
+        if task is not None:
+            self._leave_poll()
+        return task
+
+    def end_task(self, task: Task, error: BaseException | None, now: Now, in_poll: bool = True) -> None:
+        """in_poll: whether the program goes on polling."""
+        self._enter(now)
+        self.in_poll = in_poll
+        assert self.membership is not None
+        self.membership.end_task(task, error)
+        self._do_what_is_due(now)
+
+    def leave(self, why: str, now: Now) -> None:
+        """Out of the group; done when there is no task and membership.leaving is false."""
+        self._enter(now)
+        if self.membership is not None and self.topics:
+            self.membership.leave(why)
+
+    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, how: str, now: Now) -> Future:
+        """None: all positions. Give it up with commits.give_up()."""
+        self._enter(now)
+        assert self.commits is not None, "the shell asks for a group first"
+        future = self.commits.begin(self.positions.consumed() if offsets is None else offsets, how)
+        self._do_what_is_due(now)
+        return future
+
+    def committed(self, partitions: Iterable[TopicPartition], now: Now) -> Future:
+        self._enter(now)
+        assert self.commits is not None, "the shell asks for a group first"
+        future = self.commits.committed(partitions)
+        self._do_what_is_due(now)
+        return future
+
+    def grant(self, partitions: Iterable[TopicPartition]) -> None:
+        """The group has given it these."""
+        for partition in partitions:
+            self.assigned[partition] = Assigned()
+            self.metadata.want(partition.topic)
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """They are not its own any more."""
+        for partition in partitions:
+            self.assigned.pop(partition, None)
+
+    def _new_membership(self, coordinator: Coordinator) -> Membership:
+        if self.config["group_protocol"] == "consumer":
+            from minikafka.clients.consumer_membership import ConsumerMembership
+
+            return ConsumerMembership(self, coordinator)
+        return ClassicMembership(self, coordinator)
+
+    # questions, and the end
 
     def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Lookup:
-        """Offsets for LATEST, EARLIEST or times in ms. Give it up with lookups.give_up when it takes too long."""
+        """Offsets for LATEST, EARLIEST or times in ms. positions.lookups.give_up() ends it when it takes too long."""
         self._enter(now)
-        lookup = self.lookups.begin({TopicPartition(*partition): at for partition, at in timestamps.items()})
+        wanted = {TopicPartition(*partition): at for partition, at in timestamps.items()}
+        lookup = self.positions.lookups.begin(wanted)
         self._do_what_is_due(now)
         return lookup
 
@@ -183,153 +266,43 @@ class Consumer(Client):
     # what happens by itself while somebody polls
 
     def busy(self) -> bool:
-        return self.polling or self.lookups.is_open()
+        return self.waiting > 0 or self.positions.lookups.is_open()
 
     def metadata_changed(self, now: Now) -> None:
         self._assign_subscribed()
+        if self.membership is not None:
+            self.membership.metadata_changed()
         for topic in self.metadata.wanted:
             error = self.metadata.errors.get(topic, Error.NONE)
             if error is not Error.NONE and not error.retriable:
                 self.error = KafkaError(error, f"topic {topic!r}: {error.message}")
 
     def work(self, now: Now) -> None:
-        self.lookups.work(self._now)
-        if self.polling:
-            self._find_positions()
-            self._fetch()
+        if self.membership is not None:
+            self.membership.work()
+        if self.commits is not None:
+            self.commits.work()
+        self.positions.lookups.work(self._now)
+        if self.waiting:
+            self.positions.find()
+            self.fetcher.work()
 
     def next_work(self) -> list[int | None]:
-        deadlines = self.lookups.next_work()
-        if self.polling:
-            for partition, held in self.assigned.items():
-                leader = self.metadata.leader(*partition)
-                node = None if leader is None else self.nodes.get(leader)
-                waits = node is not None and not node.ready and node.connection is None
-                if (
-                    self._fetchable(held)
-                    and node is not None
-                    and (waits or (node.ready and not self._open_fetch(node)))
-                ):
-                    deadlines.append(max(held.retry_at, 0 if node.ready else node.retry_at))
+        deadlines = self.positions.lookups.next_work()
+        if self.membership is not None and self.topics:
+            deadlines += self.membership.next_work()
+        if self.commits is not None:
+            deadlines += self.commits.next_work()
+        if self.waiting:
+            deadlines += self.fetcher.next_work()
         return deadlines
 
     def _assign_subscribed(self) -> None:
-        for topic in self.topics:
-            for number in self.metadata.partitions(topic) or {}:
-                self.assigned.setdefault(TopicPartition(topic, number), Assigned())
-
-    def _find_positions(self) -> None:
-        questions: dict[TopicPartition, int] = {}
-        asked: dict[TopicPartition, tuple[int, str]] = {}
-        for partition, held in self.assigned.items():
-            if held.position is None and not held.resetting:
-                where = held.reset or self.config["auto_offset_reset"]
-                if where == "none":
-                    self.error = NoOffsetForPartitionError(
-                        f'there is no position for {partition}, and auto_offset_reset is "none": seek() to one'
-                    )
-                    return
-                held.resetting = True
-                questions[partition] = EARLIEST if where == "earliest" else LATEST
-                why = f"the program asked for the {where} offset" if held.reset else f'auto_offset_reset is "{where}"'
-                asked[partition] = (held.seeks, held.why or why)
-
-        def found(partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
-            held, (seeks, why) = self.assigned.get(partition), asked[partition]
-            if held is None or held.seeks != seeks:
-                return
-            held.move(answer.offset)
-            held.started_at_end = why == AT_THE_END
-            if self.trace:
-                topic, number = partition
-                self.trace.emit("PositionReset", topic=topic, partition=number, offset=answer.offset, why=why)
-
-        def failed(error: Exception) -> None:
-            self.error = error
-            for partition in asked:
-                self.assigned.get(partition, Assigned()).resetting = False
-
-        if questions:
-            self.lookups.begin(questions, found).add_errback(failed)
-            self.lookups.work(self._now)
-
-    @staticmethod
-    def _fetchable(held: Assigned) -> bool:
-        return held.position is not None and held.fetched is None and not held.fetching and not held.paused
-
-    @staticmethod
-    def _open_fetch(node: Node) -> bool:
-        return any(waiting.api == "Fetch" for waiting in node.in_flight)
-
-    def _fetch(self) -> None:
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for partition, held in self.assigned.items():
-            if self._fetchable(held) and held.retry_at <= self._now:
-                leader = self.metadata.leader(*partition)
-                if leader is None:
-                    self.metadata.refresh()
-                else:
-                    by_leader.setdefault(leader, []).append(partition)
-        for leader, partitions in sorted(by_leader.items()):
-            node = self.ready(leader)
-            if node is not None and not self._open_fetch(node):
-                self._send_fetch(node, partitions)
-
-    def _send_fetch(self, node: Node, partitions: list[TopicPartition]) -> None:
-        topics: dict[str, list[dict[str, Any]]] = {}
-        asked: dict[TopicPartition, tuple[Assigned, int]] = {}
-        for partition in partitions:
-            held = self.assigned[partition]
-            assert held.position is not None
-            held.fetching = True
-            asked[partition] = (held, held.position)
-            part = {
-                "partition": partition.partition,
-                "current_leader_epoch": self.metadata.leader_epoch(*partition),
-                "fetch_offset": held.position,
-                "partition_max_bytes": self.config["max_partition_fetch_bytes"],
-            }
-            topics.setdefault(partition.topic, []).append(part)
-        body = {
-            "replica_id": -1,
-            "max_wait_ms": self.config["fetch_max_wait_ms"],
-            "min_bytes": self.config["fetch_min_bytes"],
-            "max_bytes": self.config["fetch_max_bytes"],
-            "session_epoch": -1,  # no fetch session (KIP-227): every request names all its partitions
-            "topics": [{"topic": topic, "partitions": parts} for topic, parts in topics.items()],
-        }
-        self.request(node, "Fetch", body, lambda response: self._fetched(asked, response))
-
-    def _fetched(self, asked: dict[TopicPartition, tuple[Assigned, int]], response: Message | None) -> None:
-        for held, _ in asked.values():
-            held.fetching = False
-        if response is None or response.error_code:
-            for held, _ in asked.values():
-                held.retry_at = self._now + self.retry_backoff_ms
-            return
-        for topic in response.responses:
-            for part in topic.partitions:
-                partition = TopicPartition(topic.topic, part.partition_index)
-                held, offset = asked[partition]
-                # A seek, a pause or another assignment may have come in between.
-                if self.assigned.get(partition) is held and held.position == offset:
-                    self._arrived(partition, held, offset, part)
-
-    def _arrived(self, partition: TopicPartition, held: Assigned, offset: int, part: Message) -> None:
-        error = Error(part.error_code)
-        if error is Error.NONE:
-            held.high_watermark = part.high_watermark
-            if part.records is not None and len(part.records):
-                cause = self.trace.cause
-                held.fetched = Fetched(offset, items(part.records, offset, self.config["check_crcs"]), cause)
-        elif error is Error.OFFSET_OUT_OF_RANGE and self.config["auto_offset_reset"] != "none":
-            held.move(None)
-            held.why = f'offset {offset} is out of range, and auto_offset_reset is "{self.config["auto_offset_reset"]}"'
-        elif error.retriable:
-            held.retry_at = self._now + self.retry_backoff_ms
-            self.metadata.refresh()
-        else:
-            self.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
+        """Without a group, all partitions of its topics are its own."""
+        if self.membership is None:
+            for topic in self.topics:
+                for number in self.metadata.partitions(topic) or {}:
+                    self.assigned.setdefault(TopicPartition(topic, number), Assigned())
 
     def _take_from(
         self, partition: TopicPartition, held: Assigned, fetched: Fetched, max_records: int
@@ -339,9 +312,10 @@ class Consumer(Client):
         while len(records) < max_records and (item := fetched.peek()) is not None:
             if item[0] is not None:
                 records.append(consumer_record(partition, item, deserializers))
+                held.leader_epoch = item[2]
             fetched.drop()
             held.position = item[1]
-        _skip_gaps(held, fetched)
+        held.holds_record()
         if records and self.trace:
             shown = [[each.offset, text(each.key), text(each.value)] for each in records[:50]]
             self.trace.emit(
@@ -350,33 +324,3 @@ class Consumer(Client):
                 position=held.position,
             )  # fmt: skip
         return records
-
-
-def _skip_gaps(held: Assigned, fetched: Fetched) -> None:
-    """Go over offsets without records; forget an answer that is used up."""
-    while (item := fetched.peek()) is not None and item[0] is None:
-        held.position = item[1]
-        fetched.drop()
-    if fetched.peek() is None:
-        held.fetched = None
-
-
-def _holds_record(held: Assigned) -> bool:
-    assert held.fetched is not None
-    _skip_gaps(held, held.fetched)
-    return held.fetched is not None
-
-
-def checked(config: dict[str, Any]) -> dict[str, Any]:
-    """A consumer's configuration; ValueError in plain words."""
-    if config["auto_offset_reset"] not in ("latest", "earliest", "none"):
-        raise ValueError(f'auto_offset_reset={config["auto_offset_reset"]!r}: give "latest", "earliest" or "none"')
-    if config["group_id"] is not None:
-        raise ValueError(
-            "group_id: consumer groups are not here yet; without it a consumer reads all partitions of its topics"
-        )
-    if config["isolation_level"] != "read_uncommitted":
-        raise ValueError(f"isolation_level={config['isolation_level']!r}: transactions are not here yet")
-    if config["max_poll_records"] < 1:
-        raise ValueError("max_poll_records must be at least 1")
-    return config

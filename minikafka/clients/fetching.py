@@ -1,15 +1,23 @@
-"""One partition as a consumer holds it, and the records that were fetched for it and not handed over yet."""
+"""One partition as a consumer holds it, the records that were fetched for it and not handed over yet, and the fetcher.
+
+One fetch is open at each leader at a time; the next one leaves as soon as a poll has emptied what came before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minikafka.clients.connection import Node
 from minikafka.clients.serializers import apply
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, crc_matches, decode_batch
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.clients.consumer import Consumer
 
 Item = tuple[
     Record | None, int, int, int
@@ -42,13 +50,14 @@ class Assigned:
     """position: the next offset to hand over, None until known. reset: "earliest" or "latest" if it was asked for.
 
     why: the reason for the next reset, where it is not the usual one. seeks: counts moves: an answer from before one is
-    no longer wanted.
+    no longer wanted. stopped: it is about to be given back to the group, and nothing of it is read any more.
     """
 
     position: int | None = None
     reset: str | None = None
     resetting: bool = False
     paused: bool = False
+    stopped: bool = False
     fetching: bool = False
     retry_at: int = 0
     high_watermark: int | None = None
@@ -56,11 +65,130 @@ class Assigned:
     why: str = ""
     started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
     seeks: int = 0
+    leader_epoch: int = -1  # of the last record handed over
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    @property
+    def readable(self) -> bool:
+        """Whether its records may be handed over."""
+        return not self.paused and not self.stopped
+
+    def holds_record(self) -> bool:
+        """Whether a record is there. Goes over offsets without records; raises KafkaError for a damaged batch."""
+        if self.fetched is None:
+            return False
+        while (item := self.fetched.peek()) is not None and item[0] is None:
+            self.position = item[1]
+            self.fetched.drop()
+        if self.fetched.peek() is None:
+            self.fetched = None
+        return self.fetched is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
         self.position, self.reset, self.resetting, self.fetched, self.why = offset, reset, False, None, ""
         self.started_at_end = False
         self.seeks += 1
+
+
+class Fetcher:
+    """Asks the leaders for what comes after each position."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def work(self) -> None:
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition, held in self._consumer.assigned.items():
+            if self._fetchable(held) and held.retry_at <= self._consumer.now_ms:
+                leader = self._consumer.metadata.leader(*partition)
+                if leader is None:
+                    self._consumer.metadata.refresh()
+                else:
+                    by_leader.setdefault(leader, []).append(partition)
+        for leader, partitions in sorted(by_leader.items()):
+            node = self._consumer.ready(leader)
+            if node is not None and not self._open_fetch(node):
+                self._send(node, partitions)
+
+    def next_work(self) -> list[int | None]:
+        deadlines: list[int | None] = []
+        for partition, held in self._consumer.assigned.items():
+            if not self._fetchable(held):
+                continue
+            leader = self._consumer.metadata.leader(*partition)
+            node = None if leader is None else self._consumer.nodes.get(leader)
+            if node is not None and node.ready and not self._open_fetch(node):
+                deadlines.append(held.retry_at)
+            elif node is not None and not node.ready and node.connection is None:
+                deadlines.append(max(held.retry_at, node.retry_at))
+        return deadlines
+
+    @staticmethod
+    def _fetchable(held: Assigned) -> bool:
+        return held.position is not None and held.fetched is None and not held.fetching and held.readable
+
+    @staticmethod
+    def _open_fetch(node: Node) -> bool:
+        return any(waiting.api == "Fetch" for waiting in node.in_flight)
+
+    def _send(self, node: Node, partitions: list[TopicPartition]) -> None:
+        config = self._consumer.config
+        topics: dict[str, list[dict[str, Any]]] = {}
+        asked: dict[TopicPartition, tuple[Assigned, int]] = {}
+        for partition in partitions:
+            held = self._consumer.assigned[partition]
+            assert held.position is not None
+            held.fetching = True
+            asked[partition] = (held, held.position)
+            part = {
+                "partition": partition.partition,
+                "current_leader_epoch": self._consumer.metadata.leader_epoch(*partition),
+                "fetch_offset": held.position,
+                "partition_max_bytes": config["max_partition_fetch_bytes"],
+            }
+            topics.setdefault(partition.topic, []).append(part)
+        body = {
+            "replica_id": -1,
+            "max_wait_ms": config["fetch_max_wait_ms"],
+            "min_bytes": config["fetch_min_bytes"],
+            "max_bytes": config["fetch_max_bytes"],
+            "session_epoch": -1,  # no fetch session (KIP-227): every request names all its partitions
+            "topics": [{"topic": topic, "partitions": parts} for topic, parts in topics.items()],
+        }
+        self._consumer.request(node, "Fetch", body, lambda response: self._fetched(asked, response))
+
+    def _fetched(self, asked: dict[TopicPartition, tuple[Assigned, int]], response: Message | None) -> None:
+        for held, _ in asked.values():
+            held.fetching = False
+        if response is None or response.error_code:
+            for held, _ in asked.values():
+                held.retry_at = self._consumer.now_ms + self._consumer.retry_backoff_ms
+            return
+        for topic in response.responses:
+            for part in topic.partitions:
+                partition = TopicPartition(topic.topic, part.partition_index)
+                held, offset = asked[partition]
+                # A seek, a pause or another assignment may have come in between.
+                if self._consumer.assigned.get(partition) is held and held.position == offset:
+                    self._arrived(partition, held, offset, part)
+
+    def _arrived(self, partition: TopicPartition, held: Assigned, offset: int, part: Message) -> None:
+        error, config = Error(part.error_code), self._consumer.config
+        if error is Error.NONE:
+            held.high_watermark = part.high_watermark
+            if part.records is not None and len(part.records):
+                cause = self._consumer.trace.cause
+                held.fetched = Fetched(offset, items(part.records, offset, config["check_crcs"]), cause)
+        elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
+            held.move(None)
+            held.why = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
+        elif error.retriable:
+            held.retry_at = self._consumer.now_ms + self._consumer.retry_backoff_ms
+            self._consumer.metadata.refresh()
+        else:
+            self._consumer.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
 
 
 def items(data: Any, offset: int, check_crcs: bool) -> Iterator[Item]:

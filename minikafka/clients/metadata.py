@@ -27,6 +27,7 @@ class Metadata:
         self.controller_id = -1
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
         self.errors: dict[str, Error] = {}  # by topic, as the last answer had it
+        self.topic_names: dict[bytes, str] = {}  # by topic id
         self._topics: dict[str, dict[int, Partition]] = {}
         self._max_age_ms = max_age_ms
         self._retry_backoff_ms = retry_backoff_ms
@@ -91,6 +92,7 @@ class Metadata:
             if error is Error.NONE:
                 found = {each.partition_index: _partition(each) for each in topic.partitions}
                 self._topics[topic.name] = dict(sorted(found.items()))
+                self.topic_names[topic.topic_id] = topic.name
             else:
                 self._topics.pop(topic.name, None)
         missing = [

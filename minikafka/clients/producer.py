@@ -8,6 +8,11 @@ With enable_idempotence (the default, as in Java) each batch carries producer id
 first record (KIP-98): the broker recognises a retry it has already, and refuses a gap. When a batch with a number is
 given up, the numbers after it can't be right any more: once nothing is in flight, the producer raises its epoch and
 numbers from 0 again (KIP-360).
+
+A record is acknowledged or has failed delivery_timeout_ms after send() at the latest, whatever it is waiting for by
+then: its batch to be full, a connection, an answer, the end of a back-off (KIP-91). Until then what may pass is tried
+again: each try after a longer back-off than the last (KIP-580). Without idempotence a retry may write a record twice,
+when only the answer was lost, and batches that are in flight together may change their order.
 """
 
 from __future__ import annotations
@@ -21,34 +26,17 @@ from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
 from minikafka.clients.partitioners import Choice, Partitions, partitioner
+from minikafka.clients.producer_config import DEFAULTS, checked
 from minikafka.clients.structs import TopicPartition, text
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch
 from minikafka.wire.schema import Message
 
-DEFAULTS: dict[str, Any] = {
-    "acks": "all",
-    "enable_idempotence": None,  # None: as far as acks and max_in_flight allow it, as in Java
-    "linger_ms": 5,
-    "batch_size": 16384,
-    "buffer_memory": 33554432,
-    "compression_type": None,
-    "max_in_flight_requests_per_connection": 5,
-    "max_request_size": 1048576,
-    "partitioner": None,
-    "key_serializer": None,
-    "value_serializer": None,
-    "retries": 2147483647,
-    "retry_backoff_ms": 100,
-    "reconnect_backoff_ms": 50,
-    "request_timeout_ms": 30000,
-    "delivery_timeout_ms": 120000,
-    "max_block_ms": 60000,
-    "metadata_max_age_ms": 300000,
-    "client_id": None,
-}
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+__all__ = ["DEFAULTS", "Producer"]
+
+TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
+BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
 MAX_SEQUENCE = 2**31
 MAX_EPOCH = 2**15 - 1
 
@@ -59,7 +47,7 @@ class Producer(Client):
     def __init__(
         self, name: str, bootstrap: Sequence[Address], trace: Trace, random: Callable[[], float], **config: Any
     ) -> None:
-        self.config = checked({**DEFAULTS, **config})
+        self.config = checked(config)
         given = self.config
         super().__init__(
             name,
@@ -73,6 +61,7 @@ class Producer(Client):
         )
         self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
         self.partitioner = partitioner(given["partitioner"], random, given["batch_size"])
+        self._random = random
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._asking_for_id = False
@@ -81,7 +70,8 @@ class Producer(Client):
         self._in_flight: dict[Batch, None] = {}
         self._numbered: dict[TopicPartition, list[Batch]] = {}  # sent at least once and not answered for good, in order
         if self.trace:
-            self.trace.emit("ClientStarted", client="producer", topics=[])
+            told = {name: self.config[name] for name in TOLD}
+            self.trace.emit("ClientStarted", client="producer", topics=[], config=told)
 
     # what a program calls, through the shell
 
@@ -119,14 +109,16 @@ class Producer(Client):
         choice = self._choose(partitions, key, value, partition, original)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)
-        future, size_bytes, full = self.accumulator.append(target, self._now, timestamp, key, value, headers)
-        self.partitioner.appended(topic, choice.partition, size_bytes, full, partitions)
+        future, size_bytes, batch, filled = self.accumulator.append(target, self._now, timestamp, key, value, headers)
+        self.partitioner.appended(topic, choice.partition, size_bytes, batch.closed, partitions)
         if self.trace:
             self.trace.emit(
                 "PartitionChosen",
                 topic=topic, partition=choice.partition, partitions=len(known), key=text(key), value=text(value),
-                how=choice.how, hash=choice.hash,
+                how=choice.how, hash=choice.hash, batch=batch.number,
             )  # fmt: skip
+            for full in filled:
+                self.trace.emit("BatchFilled", **full.told(), size_bytes=full.size_bytes)
         self._do_what_is_due(now)
         return future
 
@@ -222,30 +214,51 @@ class Producer(Client):
 
     def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
         room = self.config["max_request_size"]
-        batches: list[Batch] = []
+        batches: dict[Batch, str] = {}
         for partition in partitions:
             first = self.accumulator.queues[partition][0]
             if batches and first.size_bytes > room:
                 break
             room -= first.size_bytes
-            batches.append(self._numbered_batch(self.accumulator.take(partition)))
-        acks = {"all": -1}.get(self.config["acks"], self.config["acks"])
+            why = self._why_now(partition)
+            batches[self._numbered_batch(self.accumulator.take(partition))] = why
         topics: dict[str, list[dict[str, Any]]] = {}
         for batch in batches:
+            batch.sent_ms = self._now
             part = {"index": batch.partition.partition, "records": self._encode(batch)}
             topics.setdefault(batch.partition.topic, []).append(part)
+        acks = self.config["acks"]
         body = {
-            "acks": acks,
+            "acks": -1 if acks == "all" else acks,
             "timeout_ms": self.request_timeout_ms,
             "topic_data": [{"name": topic, "partition_data": parts} for topic, parts in topics.items()],
         }
         if acks == 0:
             self.request(node, "Produce", body, None)
-            for batch in batches:
-                self._succeed(batch, -1, -1)
         else:
             self._in_flight.update(dict.fromkeys(batches))
-            self.request(node, "Produce", body, lambda response: self._answered(batches, response))
+            self.request(node, "Produce", body, lambda response: self._answered(list(batches), response))
+        if self.trace:
+            request: dict[str, Any] = {"connection": node.connection, "correlation_id": self._correlation_id}
+            for batch, why in batches.items():
+                sent: dict[str, Any] = {"size_bytes": batch.size_bytes, "base_sequence": batch.base_sequence}
+                attempt: dict[str, Any] = {"attempt": batch.attempts + 1, "acks": acks, "why": why}
+                self.trace.emit("BatchSent", **batch.told(), **sent, **attempt, **request)
+        if acks == 0:
+            for batch in batches:
+                self._succeed(batch, -1, -1)
+
+    def _why_now(self, partition: TopicPartition) -> str:
+        """What made a partition's first batch leave, in plain words."""
+        queue = self.accumulator.queues[partition]
+        linger_ms = self.config["linger_ms"]
+        if queue[0].attempts:
+            return f"tried again after {self._now - queue[0].failed_ms} ms"
+        if queue[0].closed or len(queue) > 1:
+            return "it is full"
+        if self._now - queue[0].created_ms >= linger_ms:
+            return f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0"
+        return "the program flushes" if self.flushing else "buffer_memory is used up"
 
     def _encode(self, batch: Batch) -> bytes:
         return encode_batch(
@@ -257,11 +270,13 @@ class Producer(Client):
         )
 
     def _answered(self, batches: list[Batch], response: Message | None) -> None:
-        for batch in batches:
-            del self._in_flight[batch]
+        batches = [batch for batch in batches if self._in_flight.pop(batch, batch) is None]  # the others have expired
         if response is None:
             for batch in batches:
-                self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None)
+                waited_ms = self._now - batch.sent_ms
+                in_time = waited_ms < self.request_timeout_ms
+                why = "the connection was lost" if in_time else f"no answer for {waited_ms / 1000:g} s"
+                self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
         answers = {
             TopicPartition(topic.name, part.index): part
@@ -275,18 +290,28 @@ class Producer(Client):
                 known = error is Error.NONE
                 self._succeed(batch, answer.base_offset if known else -1, answer.log_append_time_ms if known else -1)
             else:
-                self._retry_or_fail(batch, error, answer.error_message)
+                self._retry_or_fail(batch, error, answer.error_message, f"the broker said {error.name}")
 
-    def _retry_or_fail(self, batch: Batch, error: Error, why: str | None) -> None:
+    def _retry_or_fail(self, batch: Batch, error: Error, message: str | None, why: str) -> None:
         batch.attempts += 1
         # A gap because an earlier batch is on its way again is no reason to give up (KIP-98).
         behind = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self._numbered[batch.partition][0] is not batch
-        if (error.retriable or behind) and batch.attempts <= self.config["retries"] and not self._expired(batch):
-            batch.retry_at = self._now + self.retry_backoff_ms
-            self.accumulator.put_back(batch)
-            self.metadata.refresh()
-        else:
-            self._fail(batch, KafkaError(error, why))
+        if not (error.retriable or behind) or batch.attempts > self.config["retries"] or self._expired(batch):
+            self._fail(batch, KafkaError(error, message))
+            return
+        batch.failed_ms = self._now
+        batch.retry_at = self._now + self._backoff_ms(batch.attempts)
+        self.accumulator.put_back(batch)
+        self.metadata.refresh()
+        if self.trace:
+            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": batch.retry_at - self._now, "why": why}
+            self.trace.emit("BatchRetried", **batch.told(), **retry)
+
+    def _backoff_ms(self, attempts: int) -> int:
+        """How long to wait before the next try: twice as long each time, give or take a fifth (KIP-580)."""
+        longest: int = self.config["retry_backoff_max_ms"]
+        backoff = min(self.retry_backoff_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest)
+        return min(int(backoff * (1 + BACKOFF_JITTER * (2 * self._random() - 1))), longest)
 
     # sequence numbers
 
@@ -333,33 +358,26 @@ class Producer(Client):
         return self._now >= batch.created_ms + self.config["delivery_timeout_ms"]
 
     def _expire(self) -> None:
-        for queue in list(self.accumulator.queues.values()):
-            while queue and self._expired(queue[0]):
-                seconds = self.config["delivery_timeout_ms"] / 1000
-                lost = queue.popleft()
-                self._fail(lost, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
+        """Give up the batches whose time is over, wherever they are. The answer of one in flight won't count."""
+        incomplete = self.accumulator.incomplete
+        while incomplete and self._expired(next(iter(incomplete))):
+            batch = next(iter(incomplete))
+            self._in_flight.pop(batch, None)
+            self.accumulator.drop(batch)
+            seconds = self.config["delivery_timeout_ms"] / 1000
+            self._fail(batch, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
 
     def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         self._forget(batch)
-        if self.trace:
-            topic, partition = batch.partition
-            self.trace.emit(
-                "RecordsAcknowledged",
-                topic=topic,
-                partition=partition,
-                base_offset=base_offset,
-                count=len(batch.records),
-            )
+        if self.trace and self.config["acks"] != 0:
+            self.trace.emit("RecordsAcknowledged", **batch.told(), base_offset=base_offset)
         batch.succeed(base_offset, log_append_time_ms)
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
         self._renumber = self._renumber or batch.base_sequence >= 0
         self._forget(batch)
         if self.trace:
-            topic, partition = batch.partition
-            self.trace.emit(
-                "SendFailed", topic=topic, partition=partition, count=len(batch.records), error=error.error.name
-            )
+            self.trace.emit("SendFailed", **batch.told(), error=error.error.name, why=error.message)
         batch.fail(error)
 
     def _forget(self, batch: Batch) -> None:
@@ -367,23 +385,3 @@ class Producer(Client):
         numbered = self._numbered.get(batch.partition, [])
         if batch in numbered:
             numbered.remove(batch)
-
-
-def checked(config: dict[str, Any]) -> dict[str, Any]:
-    """A producer's configuration with what follows from other values filled in; ValueError in plain words."""
-    if config["acks"] in (-1, "-1"):
-        config["acks"] = "all"
-    if isinstance(config["acks"], bool) or config["acks"] not in (0, 1, "0", "1", "all"):
-        raise ValueError(f'acks={config["acks"]!r}: give 0, 1 or "all"')
-    config["acks"] = config["acks"] if config["acks"] == "all" else int(config["acks"])
-    config["compression_type"] = config["compression_type"] or "none"
-    if config["compression_type"] not in COMPRESSIONS:
-        raise ValueError(f"compression_type={config['compression_type']!r}: give one of {', '.join(COMPRESSIONS)}")
-    possible = (
-        config["acks"] == "all" and config["max_in_flight_requests_per_connection"] <= 5 and config["retries"] > 0
-    )
-    if config["enable_idempotence"] and not possible:
-        raise ValueError('enable_idempotence needs acks="all", at most 5 requests in flight, and retries')
-    if config["enable_idempotence"] is None:
-        config["enable_idempotence"] = possible
-    return config

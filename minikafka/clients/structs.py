@@ -46,6 +46,14 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int
 
 
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset: the one of the next record to read. metadata: a text of the program's own."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
+
+
 class ConsumerRecord(NamedTuple):
     """A record that was read.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 Partition = tuple[str, int]
 Assignment = dict[str, list[Partition]]  # member id -> its partitions
@@ -34,15 +34,6 @@ class Member(NamedTuple):
     owned: tuple[Partition, ...] = ()
     generation: int = -1
     instance_id: str | None = None
-
-
-class Subscriber(Protocol):
-    """What range needs to know of a member; the members of KIP-848 have it too (server_assignors.py)."""
-
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def instance_id(self) -> str | None: ...
 
 
 Assignor = Callable[[dict[str, Member], dict[str, int]], Assignment]
@@ -115,13 +106,13 @@ def assign_cooperative_sticky(members: dict[str, Member], partitions: dict[str, 
     }
 
 
-def in_order(members: Mapping[str, Subscriber]) -> list[str]:
+def in_order(members: Mapping[str, Member]) -> list[str]:
     """Member ids in Java's order: static members first, by group.instance.id, then the others by member id."""
     return sorted(members, key=lambda m: (members[m].instance_id is None, members[m].instance_id or m))
 
 
 def subscribers_by_topic(
-    order: Sequence[str], members: Mapping[str, Subscriber], partitions: Mapping[str, int]
+    order: Sequence[str], members: Mapping[str, Member], partitions: Mapping[str, int]
 ) -> dict[str, list[str]]:
     """{topic: who subscribed to it, in the given order}, topics by name. Topics without partitions are left out."""
     subscribers: dict[str, list[str]] = {topic: [] for topic in sorted(partitions) if partitions[topic]}

@@ -79,6 +79,10 @@ class ClassicGroup:
         self._records: list[Record] = []
 
     @property
+    def member_ids(self) -> list[str]:
+        return list(self.members)
+
+    @property
     def state_name(self) -> str:
         return self.state
 
@@ -251,11 +255,11 @@ class ClassicGroup:
         self.topics = self._subscribed()
         self._move(event, why)
         if self._trace:
-            names = list(self.members)
+            absent = [each.member_id for each in self.members.values() if each.joining is None]  # static ones
             self._trace.emit(
                 "GenerationBegan",
                 group=self.group_id, generation=self.generation, leader=self.members.leader, protocol=self.protocol,
-                members=names,
+                members=list(self.members), absent=absent,
             )  # fmt: skip
         for member in self.members.values():
             member.is_new = False
@@ -290,6 +294,16 @@ class ClassicGroup:
             "protocol_name": self.protocol,
             "assignment": member.assignment,
         }
+
+    def tell_replaced(self, former_id: str, member: Member) -> None:
+        """A static member is another process now."""
+        if self._trace:
+            why, client = f"{member.instance_id} came back as another process", member.client_id
+            self._trace.emit("MemberLeft", group=self.group_id, member=former_id, client=client, why=why)
+            self._trace.emit(
+                "MemberJoined",
+                group=self.group_id, member=member.member_id, client=client, instance=member.instance_id, why=why,
+            )  # fmt: skip
 
     def after_removal(self, event: str, why: str, now: Clock) -> None:
         if self.state in (STABLE, COMPLETING):

@@ -60,7 +60,7 @@ def restored(value: Message) -> Members:
 
 
 def describe(group: ClassicGroup) -> dict[str, Any]:
-    """As DescribeGroups shows it: what members subscribed to and got only while that is agreed."""
+    """As DescribeGroups shows it: protocol and subscriptions only while they are agreed on."""
     stable = group.state == STABLE
     members = [
         {
@@ -69,7 +69,7 @@ def describe(group: ClassicGroup) -> dict[str, Any]:
             "client_id": member.client_id,
             "client_host": member.client_host,
             "member_metadata": member.protocols[group.protocol or ""] if stable else b"",
-            "member_assignment": member.assignment if stable else b"",
+            "member_assignment": member.assignment,
         }
         for member in group.members.values()
     ]

@@ -91,7 +91,9 @@ def replace(group: ClassicGroup, operation: Operation, request: Message, version
     protocol it simply goes on with the same share, and nobody else notices.
     """
     leader, instance_id = group.members.leader, request.group_instance_id
+    former_id = group.members.static_member_id(instance_id) or ""
     member = group.members.replace(instance_id, group.new_member_id(instance_id))
+    group.tell_replaced(former_id, member)
     update(member, request)
     group.renew(member, now)
     if group.state == STABLE and group.members.elect_protocol() == group.protocol:

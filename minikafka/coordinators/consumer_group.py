@@ -104,6 +104,10 @@ class ConsumerGroup:
         self._watch = TopicWatch(image)
 
     @property
+    def member_ids(self) -> list[str]:
+        return list(self.state.members)
+
+    @property
     def state_name(self) -> str:
         return self.state.name
 
@@ -185,11 +189,11 @@ class ConsumerGroup:
                 messages.check_assigned_since(member, member_epoch, partition, self._image)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether a member may ask for committed offsets; without a member id anybody may.
+        """Whether a member may ask for committed offsets; with neither a member id nor an epoch anybody may.
 
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
-        if not member_id and member_epoch < 0:
+        if member_id is None and member_epoch < 0:
             return
         expected = self._member(member_id or "").member_epoch
         if member_epoch != expected:

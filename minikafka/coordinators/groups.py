@@ -70,7 +70,8 @@ class Groups:
             group.loaded(now)
             self._look_later(group_id, now)
         if self._trace and self.groups:
-            self._trace.emit("GroupLoaded", partition=self._partition, groups=list(self.groups))
+            members = {group_id: group.member_ids for group_id, group in self.groups.items()}
+            self._trace.emit("GroupLoaded", partition=self._partition, groups=list(self.groups), members=members)
         return list(self.groups)
 
     def tick(self, key: str, now: Clock) -> Sequence[Record]:
@@ -138,8 +139,11 @@ class Groups:
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group.heartbeat(request, *client, now)
-        if request.member_epoch != 0 or (group is not None and group.state_name != "Empty"):
+        if request.member_epoch != 0:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
+        if group is not None and group.state_name != "Empty":
+            why = f"Cannot upgrade classic group {request.group_id} to consumer group"
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{why} because online upgrade is disabled.")
         new = ConsumerGroup(request.group_id, self._config, self._image, self._trace)
         records, answer = new.heartbeat(request, *client, now)
         self._take_over(request.group_id, new, now)
@@ -227,18 +231,18 @@ class Groups:
         """DescribeGroups. A group that is not there reads as Dead."""
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
-            missing = "not found" if group is None else "not a classic group"
+            why = "not found" if group is None else "is not a classic group"
             return {"group_id": group_id, "group_state": "Dead", "error_code": Error.GROUP_ID_NOT_FOUND,
-                    "error_message": f"Group {group_id} is {missing}."}  # fmt: skip
+                    "error_message": f"Group {group_id} {why}."}  # fmt: skip
         return describe(group)
 
     def describe_consumer(self, group_id: str) -> Answer:
         """ConsumerGroupDescribe (KIP-848)."""
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
-            missing = "not found" if group is None else "not a consumer group"
+            why = "not found" if group is None else "is not a consumer group"
             return {"group_id": group_id, "error_code": Error.GROUP_ID_NOT_FOUND,
-                    "error_message": f"Group {group_id} is {missing}."}  # fmt: skip
+                    "error_message": f"Group {group_id} {why}."}  # fmt: skip
         return group.describe()
 
     def delete(self, group_id: str) -> Decision:
@@ -329,6 +333,7 @@ class Groups:
                 "OffsetCommitted",
                 group=request.group_id,
                 member=request.member_id,
+                generation=request.generation_id_or_member_epoch,
                 topic=topic,
                 partition=partition.partition_index,
                 offset=partition.committed_offset,

@@ -132,7 +132,9 @@ def _refuse(exercise: Exercise, answer: Any) -> Verdict | None:
         return Verdict(f"Not attempted yet: {exercise.name} is still the stub.", right=False, attempted=False)
     if exercise.takes is not None:
         if not isinstance(answer, exercise.takes) or isinstance(answer, bool):
-            return Verdict(f"Not yet: {exercise.name} should be a number, and this is {_short(answer)}.", False)
+            kinds = exercise.takes if isinstance(exercise.takes, tuple) else (exercise.takes,)
+            kind = "a list" if list in kinds else "a number"
+            return Verdict(f"Not yet: {exercise.name} should be {kind}, and this is {_short(answer)}.", False)
     elif not callable(answer):
         lines = (f"hand in the name itself, without brackets: check(..., {exercise.name})",)
         return Verdict(f"Not yet: this is {_short(answer)}, not {exercise.name}.", False, lines=lines)

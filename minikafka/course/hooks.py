@@ -7,6 +7,7 @@ It says what the lesson is about to someone who only reads, and gives none of it
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from minikafka import Cluster
 from minikafka.course.lessons import NOTEBOOKS
@@ -54,7 +55,51 @@ def partitions_and_keys() -> str:
     return cluster.play("partitioner").svg()
 
 
-HOOKS = {"00": start_here, "01": the_log, "02": partitions_and_keys, "17": a_query_and_its_checkpoint}
+def producers() -> str:
+    """Lesson 03: one batch is open, another in flight, and the log has some."""
+    cluster = Cluster(seed=8)
+    cluster.create_topic("orders", partitions=1)
+    shop = cluster.producer(client_id="shop", linger_ms=8)
+    for number in range(12):
+        shop.send("orders", key="alice", value=f"order {number}")
+        cluster.run_ms(2)
+    picture = cluster.play("pipeline")
+    busy = next(scene for scene in picture.scenes if scene["space"]["buffer"] and on_its_way(scene["space"]))
+    return picture.svg(busy["step"])
+
+
+def on_its_way(space: dict[str, Any]) -> bool:
+    """Whether the log has records already, and more are on their way."""
+    return space["logs"][0]["end"] > 0 and any(request["state"] == "on its way" for request in space["in_flight"])
+
+
+def offsets_and_delivery() -> str:
+    """Lesson 04: two records done, one in hand, nothing committed."""
+    cluster = Cluster(seed=4)
+    cluster.create_topic("orders", partitions=1)
+    shop = cluster.producer(client_id="shop")
+    for number in range(6):
+        shop.send("orders", key=f"o-{number}", value="20 euros")
+        cluster.run(seconds=1)
+    billing = cluster.consumer(
+        "orders", group_id="billing", client_id="billing", auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    payments = cluster.table("payments")
+    for _ in range(3):
+        record = next(billing)
+        if record.offset < 2:
+            payments.add(record, record.value)
+    return cluster.play("commit").svg()
+
+
+HOOKS = {
+    "00": start_here,
+    "01": the_log,
+    "02": partitions_and_keys,
+    "03": producers,
+    "04": offsets_and_delivery,
+    "17": a_query_and_its_checkpoint,
+}
 
 
 def path(number: str) -> Path:

@@ -113,12 +113,15 @@ class Lesson:
         self._exercise(exercise)
         return Said(solutions(self.number)[str(exercise)])
 
-    def use(self, exercise: int, mine: Any, kafkas: Any) -> Any:
-        """`mine` once its check has held in this kernel, Kafka's own until then. Prints whose code runs."""
+    def use(self, exercise: int, mine: Any, kafkas: Any, called: str = "Kafka's own") -> Any:
+        """`mine` once its check has held in this kernel, Kafka's own until then. Prints whose code runs.
+
+        called: what stands in, where it isn't Kafka's own.
+        """
         if any(answer is mine for answer in self._solved.get(exercise, [])):
             print(f"Your {self._exercise(exercise).name} runs here.")
             return mine
-        print(f"Kafka's own runs here; yours does once exercise {exercise} is solved and this cell runs again.")
+        print(f"{called} runs here; yours does once exercise {exercise} is solved and this cell runs again.")
         return kafkas
 
     def exit_ticket(self, *answers: int | None) -> Verdict:

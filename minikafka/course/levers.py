@@ -5,9 +5,14 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from minikafka.faults import Delay, Fault, Lose
 from minikafka.simulation.cluster import Cluster
-from minikafka.theatre import live
+from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.handles import Handle
+from minikafka.theatre import live, live_pipeline
+from minikafka.theatre.live_rebalance import Change, RebalanceLive
 from minikafka.trace import Event
 
 
@@ -35,3 +40,97 @@ def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: i
             return list(cluster.trace)
 
     return live.partitioner(rerun, keys=keys, partitions=partitions, then=then, seed=seed)
+
+
+def pipeline(seed: int = 7, **levers: Any) -> live.Live:
+    """The producer's pipeline: lose a request or an answer, change the settings, and watch the three lamps.
+
+    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost belongs to the second request. levers:
+    lost ("nothing", "a request", "an answer"), idempotence, in_flight, linger_ms, acks.
+    """
+
+    def rerun(lost: str, config: dict[str, Any]) -> Sequence[Event]:
+        faults: list[Fault] = [Delay("shop", 1, extra_ms=10)]
+        if lost != "nothing":
+            faults.append(Lose("shop", 1, "Produce", nth=2, answer=lost == "an answer"))
+        with Cluster(seed=seed, faults=faults) as cluster:
+            cluster.create_topic("orders")
+            shop = cluster.producer(client_id="shop", **config)
+            shop.send("orders", key="alice", value="order 0").get()
+            for number in range(1, 9):
+                shop.send("orders", key="alice", value=f"order {number}")
+                cluster.run_ms(1)
+            cluster.run(seconds=2)
+            return list(cluster.trace)
+
+    return live_pipeline.pipeline(rerun, seed=seed, **levers)
+
+
+def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> RebalanceLive:
+    """The rebalance of a run that is over, with levers: add, remove, freeze or slow a member at any moment of it.
+
+    Each change replays the cluster's calls up to its moment, changes one thing, and lets the run go on to where it
+    ended before. Programs that are to be run again get cluster and clients as arguments. options: the picture's own.
+    """
+    members = [name for name, each in cluster._clients.items() if _group(each)]
+    if not members:
+        raise ValueError('there is no consumer with a group_id: cluster.consumer("orders", group_id="billing")')
+    end_ms = cluster.now_ms
+
+    def rerun(changes: Sequence[Change]) -> Sequence[Event]:
+        again = cluster
+        for change in changes:
+            if change.at_ms >= end_ms:
+                raise ValueError(f"the run ends at {end_ms / 1000:.3f} s: choose an earlier moment")
+            again = again.replay(change.at_ms)
+            _do(again, change, slow_ms)
+            again.run_ms(end_ms - again.now_ms)
+        return list(again.trace)
+
+    def code(change: Change) -> str:
+        return {
+            "add": f'cluster.start({_program(cluster)}, cluster.consumer(..., client_id="{change.who}"))',
+            "remove": f'consumer.close()  # "{change.who}"',
+            "freeze": f'cluster.freeze("{change.who}")',
+            "slow": f'cluster.slow("{change.who}", processing_ms={slow_ms})',
+        }[change.what]
+
+    return RebalanceLive(rerun, code, members, seed=cluster.seed, **options)
+
+
+def _group(handle: Handle) -> str | None:
+    return handle.core.config["group_id"] if isinstance(handle, ConsumerHandle) else None
+
+
+def _program(cluster: Cluster) -> str:
+    """The name of the function that members run."""
+    programs = (each for each in cluster.kernel.programs.all if any(map(_is_member, each.args)))
+    return next((each.function.__name__ for each in programs), "program")
+
+
+def _is_member(value: Any) -> bool:
+    return isinstance(value, Handle) and _group(value) is not None
+
+
+def _do(cluster: Cluster, change: Change, slow_ms: int) -> None:
+    if change.what == "add":
+        _add(cluster, change.who)
+        return
+    if change.who not in cluster._clients:
+        raise ValueError(f"{change.who} is not there yet at {change.at_ms / 1000:.3f} s")
+    if change.what == "remove":
+        cluster._clients[change.who].close()
+    elif change.what == "freeze":
+        cluster.freeze(change.who)
+    else:
+        cluster.slow(change.who, slow_ms)
+
+
+def _add(cluster: Cluster, name: str) -> None:
+    """One more member: made and started as the one before it."""
+    made = [call for call in cluster.calls if call.method == "consumer" and call.kwargs.get("group_id")]
+    programs = [each for each in cluster.kernel.programs.all if any(map(_is_member, each.args))]
+    if not made or not programs:
+        raise ValueError("no member was started before this moment: cluster.start(program, consumer)")
+    consumer = cluster.consumer(*made[-1].args, **made[-1].kwargs | {"client_id": name})
+    cluster.start(programs[-1].function, *(consumer if _is_member(each) else each for each in programs[-1].args))

@@ -29,18 +29,19 @@ from minikafka.simulation import overview
 from minikafka.simulation.calls import Book, Call, recorded
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.groups import ConsumerGroups
 from minikafka.simulation.handles import Handle, checked_config, name_of
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.mishaps import Mishaps
 from minikafka.simulation.network import Network
 from minikafka.simulation.processes import BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
-from minikafka.simulation.programs import Program
-from minikafka.simulation.topics import Topics
+from minikafka.simulation.programs import Program, never
+from minikafka.simulation.tables import Table
 from minikafka.trace import Event, Trace
 
 
-class Cluster(Topics, Mishaps):
+class Cluster(ConsumerGroups, Mishaps):
     """brokers: how many. seed: same seed and same calls, same trace. faults: a plan from minikafka.faults.
 
     latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names.
@@ -77,13 +78,15 @@ class Cluster(Topics, Mishaps):
         self.book = Book(lambda: self._clock.now_ms, lambda: self.kernel.program() is not None)
         self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
         self._clients: dict[str, Handle] = {}
+        self._tables: dict[str, Table] = {}
+        self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
         for node_id in range(1, brokers + 1):
             self._add_broker(node_id, {name: str(value) for name, value in (configs or {}).items()})
         self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
         admin = Admin("admin", self._bootstrap(), self._trace_of("admin"))
         self._admin = ClientProcess("admin", admin, self._clock, self._network, admin.trace)
-        self.kernel.processes.append(self._admin)
+        self.kernel.agenda.add(self._admin)
         for at_ms, fault in self._plan.timed():
             self._clock.schedule(at_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
 
@@ -101,8 +104,9 @@ class Cluster(Topics, Mishaps):
 
     @recorded
     def consumer(self, *topics: str, **config: Any) -> ConsumerHandle:
-        """A new consumer of all partitions of these topics; without topics, assign() later.
+        """A new consumer of these topics; without topics, subscribe() or assign() later.
 
+        With group_id="billing" it shares their partitions with the group's other members, else it reads all of them.
         Unless told otherwise it begins at the end: auto_offset_reset="latest" is Kafka's default.
         """
         checked_config("consumer", config)
@@ -110,10 +114,12 @@ class Cluster(Topics, Mishaps):
             if not isinstance(topic, str):
                 raise TypeError(f'topics are texts, one after the other: consumer("orders", "payments"), not {topic!r}')
         name = self._client_name("consumer", config)
-        trace = self._trace_of(name)
-        return self._add_client(  # type: ignore[return-value]
-            ConsumerHandle, name, trace, lambda: Consumer(name, self._bootstrap(), trace, *topics, **config)
-        )
+        trace, random = self._trace_of(name), self._random(name)
+
+        def core() -> Consumer:
+            return Consumer(name, self._bootstrap(), trace, *topics, random=random.random, **config)
+
+        return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
 
     @recorded
     def start(self, program: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
@@ -132,6 +138,12 @@ class Cluster(Topics, Mishaps):
         started.crash_at_call = self._plan.crash_at_call(name)
         self.kernel.programs.begin(started)
         return started
+
+    def table(self, name: str) -> Table:
+        """A store outside Kafka by this name, for the effects of programs. It survives whatever happens here."""
+        if name not in self._tables:
+            self._tables[name] = Table(self, name)
+        return self._tables[name]
 
     # time
 
@@ -170,7 +182,7 @@ class Cluster(Topics, Mishaps):
         if ms < 0:
             raise ValueError("time only runs forwards")
         self.kernel.programs.enter("sleep")
-        self.kernel.wait(lambda: False, ms)
+        self.kernel.wait(never, ms)
 
     # what happened
 
@@ -267,7 +279,7 @@ class Cluster(Topics, Mishaps):
         skew_ms = self._plan.skew_ms(f"broker {node_id}")
         process = BrokerProcess(node_id, config, random, self._clock, self._network, trace, address, skew_ms)
         self._brokers[node_id] = process
-        self.kernel.processes.append(process)
+        self.kernel.agenda.add(process)
 
     def _client_name(self, kind: str, config: dict[str, Any]) -> str:
         name = str(config.get("client_id") or "")
@@ -283,7 +295,7 @@ class Cluster(Topics, Mishaps):
         process.skew_ms = self._plan.skew_ms(name)
         made = handle(self, process, new_core)
         self._clients[name] = made
-        self.kernel.processes.append(process)
+        self.kernel.agenda.add(process)
         if program is not None:
             program.made.append(made)
         return made

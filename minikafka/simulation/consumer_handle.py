@@ -5,53 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.clients.consumer import Consumer
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.offsets import EARLIEST, LATEST
 from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition
 from minikafka.simulation.calls import recorded
-from minikafka.simulation.handles import Handle
+from minikafka.simulation.member_handle import MemberHandle
 
 PATIENCE_MS = 60_000  # how long iterating at top level waits for one more record
 
 
-class ConsumerHandle(Handle):
+class ConsumerHandle(MemberHandle):
     """A consumer, used as kafka-python's KafkaConsumer."""
-
-    @property
-    def core(self) -> Consumer:
-        assert isinstance(self._process.core, Consumer)
-        return self._process.core
 
     @property
     def config(self) -> dict[str, Any]:
         return dict(self.core.config)
-
-    # what it reads
-
-    @recorded
-    def subscribe(self, topics: Iterable[str] | str = ()) -> None:
-        """Read all partitions of these topics (there are no groups yet)."""
-        self._begin()
-        names = [topics] if isinstance(topics, str) else list(topics)
-        self.core.subscribe(names)
-
-    @recorded
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions and no others."""
-        self._begin()
-        self.core.assign([self._partition(each) for each in partitions])
-
-    @recorded
-    def unsubscribe(self) -> None:
-        self._begin()
-        self.core.assign([])
-
-    def assignment(self) -> set[TopicPartition]:
-        return set(self.core.assigned)
-
-    def subscription(self) -> set[str] | None:
-        return set(self.core.topics) or None
 
     # reading
 
@@ -71,17 +39,35 @@ class ConsumerHandle(Handle):
     def _poll(self, timeout_ms: float | None, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         if not self.core.assigned and not self.core.topics:
             raise IllegalStateError(f"{self.name} reads nothing yet: subscribe() or assign() first")
+        if self._in_task:
+            raise IllegalStateError("a rebalance listener runs within poll(), so it can't poll itself")
+        self._work_off()
+        self._run_completed()
         core = self.core  # a restart puts another one in its place; a dead program's `finally` must not touch that
         core.begin_poll(self._now)
         self._turn()
         try:
             # An empty poll takes a ms, even with a time-out of 0: so a program that polls in a loop lets time pass.
-            self._wait(core.has_records, None if timeout_ms is None else max(1, timeout_ms))
-            return core.take(max_records, self._now)
+            self._wait_for_records(None if timeout_ms is None else max(1, timeout_ms))
+            return self._take(max_records)
         finally:
             core.end_poll()
             if self._process.core is core and self._process.state == "up":
                 self._turn()
+
+    def _wait_for_records(self, limit_ms: float | None) -> None:
+        """Wait for records; callbacks and the assignor are done meanwhile, however long they take."""
+        core, until = self.core, None if limit_ms is None else self._cluster.now_ms + limit_ms
+        while True:
+            left = None if until is None else max(0, until - self._cluster.now_ms)
+            if not self._wait(lambda: core.has_task() or core.has_records(), left) or not core.has_task():
+                return
+            self._do_tasks(core)
+
+    def _take(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        records = self.core.take(max_records, self._now)
+        self._give(records)
+        return records
 
     def __iter__(self) -> ConsumerHandle:
         return self
@@ -98,16 +84,28 @@ class ConsumerHandle(Handle):
         if self._process.core.closed and self._process.state == "up":
             raise StopIteration
         self._begin("poll")
+        if self._batch_left > 0 and self.core.error is None and self.core.has_records():
+            return self._next_of_batch()
+        self._batch_left = 0 if self.core.membership is None else self.core.config["max_poll_records"]
         patience_ms = self.core.config["consumer_timeout_ms"]
         at_top_level = self._cluster.kernel.program() is None
         if patience_ms is None and at_top_level:
             patience_ms = PATIENCE_MS
         records = self._poll(patience_ms, 1)
         for found in records.values():
+            self._batch_left -= 1
             return found[0]
         if at_top_level and self.core.config["consumer_timeout_ms"] is None:
             print(f"{self.name}: no record for {PATIENCE_MS // 1000} virtual seconds, so the loop ends here.")
         raise StopIteration
+
+    def _next_of_batch(self) -> ConsumerRecord:
+        """One more of what the last poll brought: without another poll, so the group sees none either."""
+        self._work_off()
+        self._batch_left -= 1
+        [[found]] = self._take(1).values()
+        self._turn()
+        return found
 
     # positions
 
@@ -142,14 +140,14 @@ class ConsumerHandle(Handle):
         core = self.core
         held = core.held(asked)
         if held.position is None:
-            core.begin_poll(self._now)
+            core.begin_waiting(self._now)
             self._turn()
             try:
                 limit_ms = core.request_timeout_ms if timeout_ms is None else timeout_ms
                 self._wait(lambda: held.position is not None or core.error is not None, limit_ms)
                 core.raise_error()
             finally:
-                core.end_poll()
+                core.end_waiting()
         if held.position is None:
             raise KafkaTimeoutError(f"the position in {asked} could not be found in time")
         return held.position
@@ -161,11 +159,11 @@ class ConsumerHandle(Handle):
         """
         wanted = [self._partition(each) for each in partitions]
         missing = [topic for topic in self.core.topics if not self.core.metadata.partitions(topic)]
-        if missing:
-            self.core.begin_poll(self._now)
+        if missing and self.core.membership is None:
+            self.core.begin_waiting(self._now)
             self._turn()
             self._wait(lambda: not any(not self.core.metadata.partitions(topic) for topic in missing), 30_000)
-            self.core.end_poll()
+            self.core.end_waiting()
         return wanted or list(self.core.assigned)
 
     @recorded
@@ -220,7 +218,7 @@ class ConsumerHandle(Handle):
         lookup = self.core.ask_offsets(wanted, self._now)
         self._turn()
         if not self._wait(lambda: lookup.is_done, self.core.request_timeout_ms):
-            self.core.lookups.give_up(lookup)
+            self.core.positions.lookups.give_up(lookup)
             raise KafkaTimeoutError(f"no answer about {', '.join(map(str, wanted))} in time: do they exist?")
         answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
         return {partition: answers[partition] for partition in wanted}
@@ -230,14 +228,9 @@ class ConsumerHandle(Handle):
         self._begin("partitions_for_topic")
         self.core.metadata.want(topic)
         self._cluster.check_topic(topic)
-        self.core.begin_poll(self._now)
+        self.core.begin_waiting(self._now)
         self._turn()
         self._wait(lambda: bool(self.core.metadata.partitions(topic)), 30_000)
-        self.core.end_poll()
+        self.core.end_waiting()
         found = self.core.metadata.partitions(topic)
         return set(found) if found else None
-
-    def commit(self, *args: Any, **kwargs: Any) -> None:
-        raise IllegalStateError("commit() needs a consumer group (group_id), and groups are not here yet")
-
-    committed = commit_async = commit

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minikafka.clients import consumer as consumers
+from minikafka.clients import consumer_config as consumers
 from minikafka.clients import producer as producers
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
@@ -43,7 +43,8 @@ class Handle:
         if limit_ms is None and self._cluster.kernel.program() is None:
             limit_ms = NO_LIMIT_MS
         limit = None if limit_ms is None else int(limit_ms)
-        return self._cluster.kernel.wait(lambda: self._process.state == "up" and condition(), limit)
+        process = self._process
+        return self._cluster.kernel.wait(lambda: process.state == "up" and condition(), limit, process)
 
     def _begin(self, call: str | None = None) -> None:
         """A call begins; call: its name if it may block. Raises unless the client is up; programs wait for a thaw."""
@@ -51,7 +52,7 @@ class Handle:
             self._cluster.kernel.programs.enter(call)
         in_program = self._cluster.kernel.program() is not None
         if self._process.state == "frozen" and in_program:
-            self._cluster.kernel.wait(lambda: self._process.state != "frozen", None)
+            self._cluster.kernel.wait(lambda: self._process.state != "frozen", None, self._process)
         if self._process.state != "up":
             verb = "thaw" if self._process.state == "frozen" else "restart"
             raise IllegalStateError(f"{self.name} is {self._state()}: cluster.{verb}(...) lets it go on")

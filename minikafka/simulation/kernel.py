@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minikafka.simulation.clock import Clock
-from minikafka.simulation.processes import Process
+from minikafka.simulation.processes import Agenda, Process
 from minikafka.simulation.programs import Condition, Program, Programs
 
 
@@ -14,12 +14,14 @@ class Kernel:
 
     def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
         self.clock = clock
-        self.processes: list[Process] = []
+        self.agenda = Agenda()
         self.programs = Programs(clock, crash)
         self._in_condition = False
 
-    def wait(self, condition: Condition, limit_ms: int | None) -> bool:
+    def wait(self, condition: Condition, limit_ms: int | None, on: Process | None = None) -> bool:
         """Let time pass until the condition holds, at most limit_ms (None: no limit). Whether it holds.
+
+        on: the process that alone can make it hold, so that nobody asks after each event of the others.
 
         In a program: gives way to the others. At top level: runs the cluster. In a condition of run_until no time
         passes.
@@ -29,7 +31,7 @@ class Kernel:
         deadline_ms = None if limit_ms is None else self.clock.now_ms + limit_ms
         program = self.programs.current()
         if program is not None:
-            return self.programs.wait(program, condition, deadline_ms)
+            return self.programs.wait(program, condition, deadline_ms, on)
         return self.advance(condition, deadline_ms)
 
     def advance(self, condition: Condition, deadline_ms: int | None) -> bool:
@@ -60,10 +62,8 @@ class Kernel:
     def _step(self, deadline_ms: int | None) -> bool:
         """Do the next thing that is due. False: there is none until the deadline, and it is that late now."""
         message_at = self.clock.next_at()
-        process, tick_at = None, None
-        for each in self.processes:
-            if each.deadline is not None and (tick_at is None or each.deadline < tick_at):
-                process, tick_at = each, each.deadline
+        process = self.agenda.next()
+        tick_at = None if process is None else process.deadline
         program_at = self.programs.next_deadline()
         due = [at for at in (message_at, tick_at, program_at) if at is not None]
         if not due or (deadline_ms is not None and min(due) > deadline_ms):

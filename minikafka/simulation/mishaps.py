@@ -126,7 +126,7 @@ class Mishaps:
             process.thaw()
         for program in self._programs_of(found):
             if program.state == "frozen":
-                program.state = "running"
+                self.kernel.programs.thaw(program)
 
     def _restart(self, found: Process | Program) -> None:
         if isinstance(found, BrokerProcess):

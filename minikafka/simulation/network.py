@@ -156,8 +156,10 @@ class Network:
             what = "answer to" if answer else "request"
             self._trace.now = self._clock.now_ms
             self._trace.emit(
-                "MessageLost", source=ends[0], target=ends[1], why=f"the fault plan loses this {what} {api}"
-            )
+                "MessageLost",
+                source=ends[0], target=ends[1], api=api, answer=answer, connection=link.name,
+                why=f"the fault plan loses this {what} {api}",
+            )  # fmt: skip
         if link in self._links:
             del self._links[link]
             link.losing = True

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import counted
 from minikafka.simulation.producer_handle import ProducerHandle
+from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -20,6 +22,9 @@ def table(cluster: Cluster) -> str:
     rows = topic_rows(cluster)
     if rows:
         lines += ["", *columns([["topic", "partition", "leader", "first offset", "next offset"], *rows])]
+    groups = group_rows(cluster)
+    if groups:
+        lines += ["", *columns([["group", "state", "member", "partitions", "lag"], *groups])]
     running: list[list[Any]] = [[each.name, each._state()] for each in cluster._clients.values()]
     running += [[f"program {each.name}", each.state] for each in cluster.kernel.programs.all]
     if running:
@@ -36,6 +41,30 @@ def topic_rows(cluster: Cluster) -> list[list[Any]]:
         for topic in cluster.topics()
         for number in range(cluster.partition_count(topic))
     ]
+
+
+def group_rows(cluster: Cluster) -> list[list[Any]]:
+    """A line for each member, with the lag of its partitions; for a group without members, of all it committed."""
+    try:
+        groups = [cluster.group(name) for name in cluster.groups()]
+    except KafkaError:
+        return []  # no broker is up, or it reads the groups back from its log
+    rows: list[list[Any]] = []
+    for group in groups:
+        if not group.members:
+            rows.append([group.group, group.state, "-", "-", sum(group.lag.values())])
+        for member in group.members:
+            lag = sum(group.lag.get(partition, 0) for partition in member.partitions)
+            rows.append([group.group, group.state, member.client, named(member.partitions), lag])
+    return rows
+
+
+def named(partitions: Sequence[TopicPartition]) -> str:
+    """Partitions as a short text: "orders 0 1 2, payments 0"."""
+    topics: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        topics.setdefault(topic, []).append(str(number))
+    return ", ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in topics.items()) or "none"
 
 
 def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -62,6 +91,24 @@ def waiting_records(cluster: Cluster) -> list[str]:
     return found
 
 
+def why_no_partition(cluster: Cluster, consumer: ConsumerHandle) -> list[str]:
+    """What keeps a member of a group from having one."""
+    member, group_id = consumer.core.membership, consumer.core.config["group_id"]
+    if member is not None and member.state == "stable":
+        return [f"{consumer.name} has no partition: group {group_id} has more members than partitions to share"]
+    others = [
+        each.name
+        for each in cluster._clients.values()
+        if isinstance(each, ConsumerHandle) and each is not consumer and each.sleeps_in(group_id)
+    ]
+    if others:
+        return [
+            f"{consumer.name} waits for group {group_id} to rebalance, which needs all its members, and nobody polls "
+            f"{', '.join(others)}: poll them too, or let programs do it (cluster.start)"
+        ]
+    return [f"{consumer.name} is joining group {group_id}, which takes some seconds: poll(timeout_ms=5000)"]
+
+
 def why_nothing_came(cluster: Cluster, consumer: ConsumerHandle, timeout_ms: float) -> list[str]:
     """What a learner may have overlooked when a poll at top level gave nothing; often there is nothing to say."""
     core = consumer.core
@@ -85,6 +132,8 @@ def why_nothing_came(cluster: Cluster, consumer: ConsumerHandle, timeout_ms: flo
             f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s default) and skipped '
             f'{counted(behind, "record")}: auto_offset_reset="earliest" begins at the oldest'
         )
-    if not held or (not hints and any(each.position is None for each in held.values())):
+    if not hints and core.membership is not None and core.topics and not held:
+        hints = why_no_partition(cluster, consumer)
+    elif not held or (not hints and any(each.position is None for each in held.values())):
         hints.append(f"{consumer.name} is still finding its place: poll(timeout_ms=1000) lets the cluster move on")
     return hints

@@ -5,6 +5,7 @@ A frozen process keeps its connections; what arrives waits until it goes on. A c
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -21,10 +22,37 @@ from minikafka.trace import Trace
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Now
+    from minikafka.simulation.programs import Program
+
+
+class Agenda:
+    """Which process's tick is due next. Entries that no longer hold are passed over when their time comes."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[int, int, Process]] = []
+        self._added = 0
+
+    def add(self, process: Process) -> None:
+        self._added += 1
+        process.number, process.agenda = self._added, self
+        if process.deadline is not None:
+            self.put(process, process.deadline)
+
+    def put(self, process: Process, at_ms: int) -> None:
+        heapq.heappush(self._due, (at_ms, process.number, process))
+
+    def next(self) -> Process | None:
+        """Among those due first, the one that is there longest."""
+        while self._due and self._due[0][2].deadline != self._due[0][0]:
+            heapq.heappop(self._due)
+        return self._due[0][2] if self._due else None
 
 
 class Process:
-    """state: "up", "frozen" or "down". deadline: when tick() is due, or None."""
+    """state: "up", "frozen" or "down". deadline: when tick() is due, or None.
+
+    watchers: the programs that wait for this process, and what tells them that something has changed.
+    """
 
     def __init__(self, name: str, clock: Clock, network: Network, trace: Trace) -> None:
         self.name = name
@@ -32,12 +60,30 @@ class Process:
         self.network = network
         self.trace = trace
         self.state = "up"
-        self.deadline: int | None = None
+        self.number = 0
+        self.agenda: Agenda | None = None
+        self.watchers: dict[Program, Callable[[], None]] = {}
+        self._deadline: int | None = None
         self.skew_ms = 0  # how far the wall clock is off
         self._inbox: deque[Callable[[], None]] = deque()
 
+    @property
+    def deadline(self) -> int | None:
+        return self._deadline
+
+    @deadline.setter
+    def deadline(self, at_ms: int | None) -> None:
+        if at_ms != self._deadline:
+            self._deadline = at_ms
+            if at_ms is not None and self.agenda is not None:
+                self.agenda.put(self, at_ms)
+
     def now(self) -> Now:
         return self.clock.now(self.skew_ms)
+
+    def changed(self) -> None:
+        for tell in self.watchers.values():
+            tell()
 
     def crash(self) -> None:
         if self.state == "down":
@@ -47,6 +93,7 @@ class Process:
         self.vanish()
         self.network.vanish(self)  # type: ignore[arg-type]
         self._tell("NodeCrashed")
+        self.changed()
 
     def freeze(self) -> None:
         if self.state == "up":
@@ -61,6 +108,7 @@ class Process:
         while self._inbox:
             self._inbox.popleft()()
         self.tick()
+        self.changed()
 
     def tick(self) -> None:
         """Timers."""
@@ -102,6 +150,7 @@ class BrokerProcess(Process):
         self._config = config
         self._random = random
         self._requests: dict[Link, deque[bytearray]] = {}  # the first one is inside the broker
+        self._links: dict[str, Link] = {}
         network.listen(address, self)
         self._start()
 
@@ -119,6 +168,7 @@ class BrokerProcess(Process):
     def vanish(self) -> None:
         self.disk.crash()
         self._requests.clear()
+        self._links.clear()
 
     def tick(self) -> None:
         self.broker.tick(self.now())
@@ -132,6 +182,7 @@ class BrokerProcess(Process):
 
         def connected() -> None:
             self._requests[link] = deque()
+            self._links[link.name] = link
             self.broker.connected(link.name, "PLAINTEXT", link.caller.name)
 
         self._when_up(connected)
@@ -151,6 +202,7 @@ class BrokerProcess(Process):
     def hung_up(self, link: Link) -> None:
         def disconnected() -> None:
             if self._requests.pop(link, None) is not None:
+                del self._links[link.name]
                 self.broker.disconnected(link.name)
                 self._turn()
 
@@ -158,15 +210,14 @@ class BrokerProcess(Process):
 
     def _turn(self) -> None:
         """Carry out what the broker decided; a finished request lets the next one of its connection in."""
-        links = {link.name: link for link in self._requests}
         while self.broker.outbox:
             outbox, self.broker.outbox = self.broker.outbox, []
             for item in outbox:
                 assert isinstance(item, (Reply, Done, Close)), f"one broker has no peers: {item}"
-                link = links[item.connection]  # type: ignore[index]
+                link = self._links[item.connection]  # type: ignore[index]
                 if isinstance(item, Close):
                     self.network.close(link, by_caller=False)
-                    del self._requests[link]
+                    del self._requests[link], self._links[link.name]
                     self.broker.disconnected(link.name)
                     continue
                 if isinstance(item, Reply):
@@ -220,6 +271,7 @@ class ClientProcess(Process):
                 if link is not None:
                     self.network.close(link, by_caller=True)
         self.deadline = self.core.next_deadline()
+        self.changed()
 
     # the network calls these
 

@@ -9,6 +9,7 @@ what is left of the function is freed, its calls have no effect.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import io
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,11 @@ from minikafka.trace import Trace
 # Of one program without time passing; then a virtual ms passes, so that an endless loop ends with the run.
 CALLS_AT_ONCE = 1000
 Condition = Callable[[], bool]
+
+
+def never() -> bool:
+    """The condition of who waits for nothing but time."""
+    return False
 
 
 class Program:
@@ -44,7 +50,9 @@ class Program:
         self.error: BaseException | None = None
         self.made: list[Any] = []  # clients that the function made itself
         self.crash_at_call: int | None = None
+        self.number = 0  # in the order of their first start
         self.waits_for: tuple[Condition, int | None] | None = None
+        self.waits_on: Any = None  # the process that alone can make the condition hold, if there is one
         self.greenlet: Any = None
         self.calls_since, self.calls_at_once = -1, 0
 
@@ -66,15 +74,20 @@ class Programs:
         self._crash = crash
         self._dead: list[Any] = []  # what crashes left of functions: kept, since freeing it would run their `finally`
         self._errors: list[BaseException] = []
+        self._to_ask: dict[Program, None] = {}  # whose condition may hold now
+        self._deadlines: list[tuple[int, int, Program]] = []  # a heap; some may not hold any more
 
     def begin(self, program: Program) -> None:
         """From its first line; it runs at the next turn."""
         program.state, program.calls, program.made = "running", [], []
         program.waits_for, program.error, program.result = None, None, None
+        self._watch(program, None)
         self._dead.append(program.greenlet)
         program.greenlet = greenlet.greenlet(lambda: self._run(program))
         if program not in self.all:
             self.all.append(program)
+            program.number = len(self.all)
+        self._to_ask[program] = None
         self._tell(program, "ProgramStarted", program=program.name)
 
     def current(self) -> Program | None:
@@ -97,37 +110,75 @@ class Programs:
             self._crash(program)
             self.leave()
 
-    def wait(self, program: Program, condition: Condition, deadline_ms: int | None) -> bool:
-        """Called in the program: give way until the condition holds or the time is up. Whether it holds."""
+    def wait(self, program: Program, condition: Condition, deadline_ms: int | None, on: Any = None) -> bool:
+        """Called in the program: give way until the condition holds or the time is up. Whether it holds.
+
+        on: a process whose changes alone can make it hold; then nobody asks after each event of the others.
+        """
         if program.calls_since != self._clock.now_ms:
             program.calls_since, program.calls_at_once = self._clock.now_ms, 0
         program.calls_at_once += 1
         if program.calls_at_once > CALLS_AT_ONCE:
-            program.waits_for = (lambda: False), self._clock.now_ms + 1
-            program.greenlet.parent.switch()
-        program.waits_for = (condition, deadline_ms)
-        program.greenlet.parent.switch()
+            self._give_way(program, never, self._clock.now_ms + 1)
+        self._give_way(program, condition, deadline_ms, on)
         return condition()
+
+    def _give_way(self, program: Program, condition: Condition, deadline_ms: int | None, on: Any = None) -> None:
+        program.waits_for = (condition, deadline_ms)
+        self._watch(program, on)
+        if deadline_ms is not None:
+            heapq.heappush(self._deadlines, (deadline_ms, program.number, program))
+        program.greenlet.parent.switch()
+
+    def _watch(self, program: Program, process: Any) -> None:
+        """Ask this program again when the process has changed, and only then; None: always."""
+        if process is not program.waits_on:
+            if program.waits_on is not None:
+                program.waits_on.watchers.pop(program, None)
+            if process is not None:
+                process.watchers[program] = lambda: self._to_ask.update({program: None})
+            program.waits_on = process
 
     def turn(self) -> None:
         """Let every program go on that can, until none can: one may have done what another waits for."""
         moved = True
         while moved:
             moved = False
-            for program in list(self.all):
+            self._ask_who_is_late()
+            asked = [(program.number, program) for program in self._to_ask]
+            heapq.heapify(asked)
+            self._to_ask.clear()
+            later: dict[Program, None] = {}
+            while asked:
+                number, program = heapq.heappop(asked)
                 while program.state == "running" and self._can_go_on(program):
                     moved = True
                     program.waits_for = None
                     program.greenlet.parent = greenlet.getcurrent()
                     program.greenlet.switch()
+                if self._is_asked_always(program):
+                    later[program] = None
+                # Who comes later in the order and was set free just now goes on in the same round.
+                for other in list(self._to_ask):
+                    if other.number > number and (other.number, other) not in asked:
+                        heapq.heappush(asked, (other.number, other))
+                        del self._to_ask[other]
+            self._to_ask.update(later)
 
     def next_deadline(self) -> int | None:
-        deadlines = [
-            each.waits_for[1]
-            for each in self.all
-            if each.state == "running" and each.waits_for and each.waits_for[1] is not None
-        ]
-        return min(deadlines) if deadlines else None
+        while self._deadlines:
+            deadline_ms, _, program = self._deadlines[0]
+            if program.state == "running" and program.waits_for and program.waits_for[1] == deadline_ms:
+                return deadline_ms
+            heapq.heappop(self._deadlines)
+        return None
+
+    def thaw(self, program: Program) -> None:
+        """Let a frozen program go on."""
+        program.state = "running"
+        self._to_ask[program] = None
+        if program.waits_for is not None and program.waits_for[1] is not None:
+            heapq.heappush(self._deadlines, (program.waits_for[1], program.number, program))
 
     def raise_error(self) -> None:
         """Raise, once, what a program raised."""
@@ -145,6 +196,16 @@ class Programs:
             for function in left:
                 if function:
                     function.throw()
+
+    def _ask_who_is_late(self) -> None:
+        while self._deadlines and self._deadlines[0][0] <= self._clock.now_ms:
+            self._to_ask[heapq.heappop(self._deadlines)[2]] = None
+
+    @staticmethod
+    def _is_asked_always(program: Program) -> bool:
+        if program.state != "running" or program.waits_for is None:
+            return False
+        return program.waits_on is None and program.waits_for[0] is not never
 
     def _can_go_on(self, program: Program) -> bool:
         if program.waits_for is None:

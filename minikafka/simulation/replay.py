@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.clients.future import Future
 from minikafka.simulation.handles import Handle
 from minikafka.simulation.programs import Program
+from minikafka.simulation.tables import Table
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -30,6 +31,8 @@ def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
             return new._clients[value.name]
         if isinstance(value, Program):
             return next(each for each in new.kernel.programs.all if each.name == value.name)
+        if isinstance(value, Table):
+            return new.table(value.name)
         if isinstance(value, Future):
             return new.futures[places[id(value)]]
         return value
@@ -37,7 +40,10 @@ def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
     for call in old.calls:
         if call.at_ms >= until_ms:
             break
-        target = new if call.target == "cluster" else new._clients[call.target]
+        if isinstance(call.target, tuple):
+            target: Any = new.table(call.target[1])
+        else:
+            target = new if call.target == "cluster" else new._clients[call.target]
         args, kwargs = [here(each) for each in call.args], {name: here(each) for name, each in call.kwargs.items()}
         if call.method in ("run", "run_ms", "sleep"):
             ms = args[0] if call.method == "run_ms" else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)

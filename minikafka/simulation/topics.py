@@ -92,8 +92,8 @@ class Topics:
     # looking at the truth
 
     def topics(self) -> list[str]:
-        """Names of the topics, in order."""
-        return sorted(self._any_broker().broker.image.topics)
+        """Names of the topics, in order, without Kafka's own such as __consumer_offsets."""
+        return sorted(name for name in self._any_broker().broker.image.topics if not name.startswith("__"))
 
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
         """What the log holds, as a consumer would get it: of one partition, or of all, one after the other."""
@@ -116,16 +116,10 @@ class Topics:
         log = self._any_broker().broker.replicas.replicas[topic, partition].log
         return log.log_start_offset, log.log_end_offset
 
-    def lag(self, group: str) -> dict[TopicPartition, int]:
-        """How far a group is behind."""
-        raise IllegalStateError(
-            f"lag({group!r}): consumer groups are not here yet, and only groups commit offsets to measure it from"
-        )
-
     def check_topic(self, topic: str) -> None:
         """Raise if there is no such topic, with the nearest name."""
-        names = self.topics()
-        if topic not in names:
+        if topic not in self._any_broker().broker.image.topics:
+            names = self.topics()
             near = difflib.get_close_matches(str(topic), names, 1)
             hint = (
                 f"; did you mean {near[0]!r}?"

@@ -1,21 +1,25 @@
 """Compaction: of each key the log keeps only the latest record, so that it holds a table and not all of its history.
 
-    offset   0  1  2  3  4  5 | 6  7  8 |  9
-    key      a  b  a  c  b  a | c  b  a |  a         b at 7 has no value: a tombstone, "b is deleted"
-             clean            | dirty   |  active
+             clean     dirty        active
+    offset   1  4  5 | 6  7  8  9 | 10 11            8 is a tombstone: the key "b" without a value, "b is deleted"
+    key      c  b  a | c  a  b  c |  a  d
+
+    offset   7  8  9              | 10 11            after a pass; the active segment is left alone
+    key      a  b  c              |  a  d
 
 A pass has two halves. First the dirty part is read, from where the last pass ended up to the active segment, and of
-each key there the last offset noted. Then the closed segments are written anew, the clean part too, each record left
-out whose key comes again later. What stays keeps its offset: in a compacted log offsets have gaps, and a consumer
-still finds its place. A batch keeps its first and last offset and its sequence numbers, even if nothing of it is left
-but the header: so it is kept where a producer's last sequence number stands in it, or the last offset of the pass.
+each key there the last offset is noted. Then the closed segments are written anew, the clean part too, without the
+records whose key comes again later. What stays keeps its offset: a compacted log has gaps, and consumers still find
+their place. A batch keeps its first and last offset and its sequence numbers, even if nothing but the header is left
+of it. So it is kept, empty, where a producer's last sequence number stands in it, or the last offset of the pass.
 
-Tombstones. A tombstone hides all older values of its key, and must not go before readers have seen it: a reader that
-saw the value and then waits too long would never hear that it is gone. The first pass writes into its batch when it
-may go, its delete horizon: then plus delete.retention.ms (KIP-534). The first pass after that time drops it.
+Tombstones. A reader that has seen a key's value must see its tombstone too, or it would never hear that the key is
+gone. So the first pass that hides values behind a tombstone keeps it, and writes into its batch when it may go: in
+delete.retention.ms from now, the delete horizon (KIP-534). The first pass after that time drops it.
 
-Transactions. Records count once their transaction is committed; those of an aborted one go. So a pass ends before the
-first transaction of which it sees no end. Markers stay: nobody can tell yet what readers still need of them.
+Transactions. Records count if their transaction was committed, and go if it was aborted. So a pass ends before the
+first transaction of which it sees no end. The markers that end transactions stay, for want of a list of those whose
+records have all gone (Apache Kafka drops such a marker after delete.retention.ms).
 
 Swapping. New segments are written beside the old ones and put in their place by renaming, one group of neighbours at
 a time, with Apache Kafka's file names:
@@ -25,10 +29,11 @@ a time, with Apache Kafka's file names:
     3  the old segments are removed                             .swap, all of it: steps 3 and 4 are done at restart
     4  .swap loses its suffix, the log first                    an index with .swap: step 4 is done at restart
 
-What step 3 may leave at a restart, because the new segment ends earlier, is the end of the group, whole: old values
-that a later record hides still. The next pass, which begins where this one began, finds them again.
+If the new segment ends earlier than the old ones, step 3 may leave old segments behind it at a restart. They do no
+harm: they are the end of what was to be replaced, so what hides a value in them comes later still. The next pass
+begins where this one began, and finds them.
 
-Nothing is blocked meanwhile. Closed segments don't change, unless the log is cut: then the pass is given up.
+Nothing waits for a pass. Closed segments don't change meanwhile, unless the log is cut: then the pass is given up.
 """
 
 from __future__ import annotations
@@ -59,11 +64,11 @@ if TYPE_CHECKING:
     from minikafka.storage.log import Log
 
 CLEANED, SWAP = ".cleaned", ".swap"
-DECODING_COST = 16  # decoding and encoding records takes about so many times as long as reading their bytes
+DECODING_COST = 128  # decoding records takes about so many times as long as reading their bytes
 ENTRY_BYTES = 128  # of memory for a key's offset, besides the key
 
-_PIECE_BYTES = 64 << 10
-_NO_TIMESTAMP = -1
+_PIECE_BYTES = 32 << 10  # at a time: some ms of work
+_NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
 
 
 # -- the latest record of each key
@@ -162,6 +167,7 @@ class Compaction:
         self._segments = [segment for segment in log.segments if segment.base_offset < end_offset]
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
+        assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
         """Yields the work done, in bytes as reading alone would count them. The log is clean up to its
@@ -256,7 +262,7 @@ class Compaction:
             return rewrite(header, [], None) if needed else b""
         horizon = header.delete_horizon
         if horizon is None and not header.control and any(self._is_known_tombstone(record) for record in kept):
-            horizon = self._now_ms + self.log.config.delete_retention_ms
+            horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
         if len(kept) == len(records) and horizon == header.delete_horizon:
             return batch
         return rewrite(header, kept, horizon)

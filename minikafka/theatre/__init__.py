@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.commit_point import CommitPlay
+from minikafka.theatre.lag import LagPlay
 from minikafka.theatre.log import LogPlay
 from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play
+from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.trace import Event
 
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 
-PLAYS: dict[str, type[Play]] = {play.name: play for play in (LogPlay, PartitionerPlay)}
+PLAYS: dict[str, type[Play]] = {
+    play.name: play for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay)
+}
 
 
 def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None, surprise: Any = None,
@@ -29,16 +35,20 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
-    trace = list(trace)
-    return Picture(
-        PLAYS[name](trace, **options), trace, seed=seed, prediction=prediction, surprise=surprise, answer=answer
-    )
+    play, events = PLAYS[name].stage(list(trace), **options)
+    return Picture(play, events, seed=seed, prediction=prediction, surprise=surprise, answer=answer)
 
 
 def fitting(trace: Sequence[Event]) -> str:
-    """The name of the picture that fits what happened: records that were only written, over several partitions, show
-    the partitioner.
+    """The name of the picture that fits what happened: effects outside Kafka show the commit point; records that were
+    only written, over several partitions, the partitioner.
     """
+    if any(event.kind == "EffectWritten" for event in trace):
+        return "commit"
+    if any(event.kind == "RebalanceStarted" for event in trace):
+        return "rebalance"
     read = any(event.kind in ("RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted") for event in trace)
+    if not read and any(event.kind in ("BatchRetried", "SendFailed") for event in trace):
+        return "pipeline"
     spread = any(event.kind == "PartitionChosen" and event.detail["partitions"] > 1 for event in trace)
     return "partitioner" if spread and not read else "log"

@@ -23,3 +23,9 @@ def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
     if len(everyone) > most:
         everyone = sorted(sorted(everyone, key=lambda partition: (-used[partition], partition))[:most])
     return everyone
+
+
+def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
+    """Client -> its group, as far as clients speak of one. (A broker speaks of many.)"""
+    speak = ("MemberStateChanged", "PartitionsAssigned", "CommitSent")
+    return {event.node: event.detail["group"] for event in trace if event.kind in speak}

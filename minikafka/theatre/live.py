@@ -48,7 +48,7 @@ class Live:
             self.line.value = f"<b>{escape(str(error))}</b>"
             return
         self.line.value = f"<code>{escape(self.code(name, **self.values))}</code>"
-        self.stage.value = "" if _text_only() else self.picture.frame(at_end=True)
+        self.stage.value = "" if text_only() else self.picture.frame(at_end=True)
 
     def __repr__(self) -> str:
         """Stable text: the values and what they lead to, no widget's address."""
@@ -57,7 +57,7 @@ class Live:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if not _text_only():
+        if not text_only():
             bundle |= self.box._repr_mimebundle_(include=include, exclude=exclude) | bundle
         return bundle
 
@@ -104,5 +104,6 @@ def partitioner(
     return Live(show, controls, code)
 
 
-def _text_only() -> bool:
+def text_only() -> bool:
+    """Whether outputs hold no pictures and widgets."""
     return os.environ.get("MINIKAFKA_PICTURES") == "text"

@@ -16,6 +16,7 @@ from typing import Any
 from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
+NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 ABOVE = 150  # units of the page above and below the drawing: controls, title, sentence, foot
 ASKING = 70
 
@@ -32,11 +33,13 @@ class _Texts:
         return self._where[text]
 
 
-def page(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
-         prediction: dict[str, Any] | None, begin: int) -> str:  # fmt: skip
-    """The whole HTML text."""
+def play(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
+         prediction: dict[str, Any] | None, begin: int) -> dict[str, Any]:  # fmt: skip
+    """One picture as the player reads it."""
     texts = _Texts()
-    data = {
+    return {
+        "title": title,
+        "corner": corner,
         "attributes": ATTRIBUTES,
         "numbers": len(NUMBERS),
         "steps": [_differences(step, before) for step, before in zip(steps, [{}, *steps], strict=False)],
@@ -45,6 +48,10 @@ def page(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: S
         "prediction": prediction,
         "begin": begin,
     }
+
+
+def page(data: dict[str, Any], title: str, corner: str) -> str:
+    """The whole HTML text. data: one play; or several with choices (choices.py)."""
     play = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     room = files("minikafka.theatre")
     parts = {
@@ -89,6 +96,8 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
     for drawing in drawings:
         changes = []
         for key, shape in drawing.shapes.items():
+            if known.get(key) == shape:
+                continue
             change: list[Any] = [order[key]]
             before = known.get(key, {})
             if key not in known:
@@ -123,7 +132,7 @@ def _change(before: Shape, shape: Shape, texts: _Texts) -> list[Any]:
     change: list[Any] = []
     for name in [*shape, *(name for name in before if name not in shape)]:
         if before.get(name) != shape.get(name):
-            value, number = shape.get(name), ATTRIBUTES.index(name)
+            value, number = shape.get(name), NUMBER_OF[name]
             change += [number, value if number < len(NUMBERS) or value is None else texts.number(str(value))]
     return change
 

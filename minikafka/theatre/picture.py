@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -87,18 +87,25 @@ class Picture:
             alt=f"{scene['sentence']} {scene['summary']}.",
         )
 
-    def page(self, at_end: bool = False) -> str:
+    def page(self, at_end: bool = False, at_ms: int | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.
 
-        It opens at the start, or at the end.
+        It opens at the start, at the end, or at a moment.
         """
-        return page.page(
+        return page.page(self.data(at_end, at_ms), self.title, self._corner())
+
+    def data(self, at_end: bool = False, at_ms: int | None = None) -> dict[str, Any]:
+        """What the page's player plays."""
+        begin = len(self.scenes) - 1 if at_end else 0
+        if at_ms is not None:
+            begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
+        return page.play(
             title=self.title,
             corner=self._corner(),
             steps=[self._step(scene) for scene in self.scenes],
             layouts=[self.drawings(width) for width in (WIDE, NARROW)],
             prediction=self.prediction.to_json() if self.prediction else None,
-            begin=len(self.scenes) - 1 if at_end else 0,
+            begin=begin,
         )
 
     def save(self, path: str | Path) -> None:
@@ -111,6 +118,7 @@ class Picture:
     def _step(self, scene: Scene) -> dict[str, Any]:
         return {
             "number": scene["number"],
+            "at": scene["at"],
             "time": scene["time"],
             "node": scene["node"],
             "sentence": scene["sentence"],
@@ -146,9 +154,9 @@ class Picture:
             lines.append(f"  {self.prediction.verdict}")
         return "\n".join(lines)
 
-    def frame(self, at_end: bool = False) -> str:
+    def frame(self, at_end: bool = False, at_ms: int | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
-        inside = self.page(at_end).replace("&", "&amp;").replace("'", "&#39;")
+        inside = self.page(at_end, at_ms).replace("&", "&amp;").replace("'", "&#39;")
         height = page.height([drawing.bottom for drawing in self.drawings(WIDE)], asks=self.prediction is not None)
         return (
             f"<iframe title='{escape(self.title)}' style='width:100%;height:{height}px;border:0;display:block' "

@@ -58,6 +58,11 @@ class Play:
         if options:
             raise TypeError(f"the picture {self.name!r} has no option {sorted(options)[0]!r}")
 
+    @classmethod
+    def stage(cls, trace: Sequence[Event], **options: Any) -> tuple[Play, Sequence[Event]]:
+        """The play for these options, and the events that it folds: the trace, unless an option brings another one."""
+        return cls(trace, **options), trace
+
     def see(self, event: Event) -> Told | None:
         raise NotImplementedError
 

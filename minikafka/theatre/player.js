@@ -6,7 +6,10 @@
   const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
   const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
   const at = id => document.getElementById(id);
-  const play = JSON.parse(at('play').textContent);
+  const data = JSON.parse(at('play').textContent);
+  // A page with choices holds a play for each: the address says which one (page.html#3).
+  const chosen = data.plays ? Number(/^#\d+$/.test(location.hash) ? location.hash.slice(1) : data.first) % data.plays.length : 0;
+  const play = data.plays ? data.plays[chosen] : data;
   const steps = [];
   for (const step of play.steps) steps.push({ ...steps.at(-1), ...step });
   const last = steps.length - 1;
@@ -244,6 +247,17 @@
     if (justEnded || before !== cursor) ticks();
     rows();
     ask();
+    tellMoment(scene.at);
+  }
+
+  // Live controls beside the frame act at the moment that is shown: they have a field for it (live_rebalance.py).
+  function tellMoment(ms) {
+    try {
+      const field = window.frameElement?.closest('.minikafka-live')?.querySelector('.minikafka-moment input');
+      if (!field || Number(field.value) === ms / 1000) return;
+      field.value = ms / 1000;
+      for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+    } catch { /* a frame of another origin: there one types it */ }
   }
 
   function ticks() {
@@ -408,6 +422,36 @@
     else { choose(); draw(cursor, false); }
   }
 
+  // -- choices: another play of the same page
+
+  function setUpChoices() {
+    if (!data.plays) return;
+    document.title = at('title').textContent = play.title;
+    at('corner').textContent = play.corner;
+    at('choices').hidden = false;
+    let weight = data.plays.length;
+    for (const { name, options } of data.choices) {
+      weight /= options.length;
+      const group = document.createElement('div'), label = document.createElement('span'), now = Math.floor(chosen / weight) % options.length;
+      group.setAttribute('role', 'group');
+      group.setAttribute('aria-label', label.textContent = name);
+      group.append(label);
+      const each = weight;
+      options.forEach((words, option) => {
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.textContent = words;
+        button.setAttribute('aria-pressed', option === now);
+        button.onclick = () => { location.hash = chosen + (option - now) * each; location.reload(); };
+        group.append(button);
+      });
+      at('choices').append(group);
+    }
+    const code = document.createElement('code');
+    code.textContent = data.code[chosen];
+    at('choices').append(code);
+  }
+
   // -- the frame around it: height and theme
 
   function fitFrame() {
@@ -479,6 +523,7 @@
   at('scrub').oninput = () => { pause(); show(Number(at('scrub').value), true); };
   addEventListener('resize', resize);
   theme();
+  setUpChoices();
   setUpPrediction();
   choose();
   show(play.begin, false);

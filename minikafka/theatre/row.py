@@ -196,7 +196,8 @@ class Row:
             below=str(end), fill="none", line="ink", dash="2 3", weight=600, tip=f"the next record gets offset {end}",
         )  # fmt: skip
 
-    def _boundaries(self) -> None:
+    def boundaries(self) -> list[tuple[str, int]]:
+        """What is marked above the records, as (name, offset)."""
         marks = [
             ("log start offset", self.partition["log_start_offset"]),
             ("log end offset", self.partition["log_end_offset"]),
@@ -204,8 +205,11 @@ class Row:
         watermark = self.partition["high_watermark"]
         if watermark is not None and watermark != self.partition["log_end_offset"]:
             marks.insert(1, ("high watermark", watermark))
+        return marks
+
+    def _boundaries(self) -> None:
         lowest = [-1000.0, -1000.0, -1000.0]
-        for name, offset in marks:
+        for name, offset in self.boundaries():
             words = f"{name} {offset}"
             half = text_width(words, 12.5, bold=True) / 2
             x = self.left_of(offset) - 2.5

@@ -478,6 +478,26 @@ InitProducerId key=22 versions=0-6 flexible=2+
   OngoingTxnProducerId: int64 6+ =-1
   OngoingTxnProducerEpoch: int16 6+ =-1
 
+# Where the records of a leader epoch end (KIP-101): a reader that finds its own last epoch ending earlier has read
+# records that are gone (KIP-320). 3 brings the replica's id.
+OffsetForLeaderEpoch key=23 versions=2-4 flexible=4+
+  ReplicaId: int32 3+ =-2 ignorable
+  Topics: []OffsetForLeaderTopic
+    Topic: string
+    Partitions: []OffsetForLeaderPartition
+      Partition: int32
+      CurrentLeaderEpoch: int32 =-1 ignorable
+      LeaderEpoch: int32
+->
+  ThrottleTimeMs: int32 ignorable
+  Topics: []OffsetForLeaderTopicResult
+    Topic: string
+    Partitions: []EpochEndOffset
+      ErrorCode: int16
+      Partition: int32
+      LeaderEpoch: int32 =-1 ignorable
+      EndOffset: int64 =-1
+
 # The configs of topics (ResourceType 2) and brokers (4), where each value comes from, and what else it would be.
 DescribeConfigs key=32 versions=1-4 flexible=4+
   Resources: []DescribeConfigsResource

@@ -186,12 +186,25 @@ def test_a_batch_that_cannot_be_read_is_left_alone_and_said_once():
         ("min.cleanable.dirty.ratio", "half", "Not a number of type DOUBLE"),
         ("max.compaction.lag.ms", "0", "Value must be at least 1"),
         ("delete.retention.ms", "-1", "Value must be at least 0"),
-        ("cleanup.policy", "burn", "String must be one of: compact, delete"),
+        (
+            "cleanup.policy",
+            "delete,burn",
+            "Invalid value burn for configuration cleanup.policy: String must be one of: compact, delete",
+        ),
     ],
 )
 def test_wrong_values_are_refused(name, value, why):
     answer = Node().create_topic("prices", **{name.replace(".", "_"): value})
     assert answer.error_code == Error.INVALID_CONFIG and why in answer.error_message
+
+
+def test_without_any_policy_nothing_is_compacted_and_nothing_is_deleted():
+    node = Node(log_retention_ms=1000)
+    node.create_topic("prices", cleanup_policy="", internal_segment_bytes=300)
+    for number in range(20):
+        assert put(node, "prices", (None, str(number))).error_code == Error.NONE
+    node.pass_time(3_600_000)
+    assert log_of(node).log_start_offset == 0 and log_of(node).first_dirty_offset == 0
 
 
 def test_the_lags_must_not_contradict_each_other():

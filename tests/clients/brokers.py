@@ -2,18 +2,24 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from minikafka.server.embedded import Served
 
 _numbers = itertools.count(1)
 
 
+def overrides(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Server properties as options of `minikafka serve`."""
+    return tuple(word for name, value in properties.items() for word in ("--override", f"{name}={value}"))
+
+
 @contextmanager
-def minikafka() -> Iterator[str]:
+def minikafka(properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """The bootstrap address of a fresh `minikafka serve`, which must not have met a bug in the end."""
-    with Served() as kafka:
+    with Served(options=overrides(properties)) as kafka:
         yield kafka.bootstrap
         assert "Traceback" not in kafka.said(), kafka.said()
 

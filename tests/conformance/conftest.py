@@ -7,6 +7,7 @@ from tests.kafka import ApacheKafka, java_missing
 without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
 
 
+AT_ONCE = {"group.initial.rebalance.delay.ms": "0"}  # tests.kafka says so, too
 BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
 
 
@@ -14,7 +15,7 @@ BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, witho
 def bootstrap(request):
     """Every test here holds for both; Apache Kafka shows that the test is right."""
     if request.param == "minikafka":
-        with minikafka() as address:
+        with minikafka(AT_ONCE) as address:
             yield address
     else:
         with ApacheKafka() as kafka:

@@ -21,6 +21,7 @@ ITS_OWN = {
     "throttle_time_ms", "host", "port", "cluster_id", "documentation", "api_keys", "supported_features",
     "finalized_features", "finalized_features_epoch",
 }  # fmt: skip
+MADE_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])")
 PARTITION_LIMITS = ("current_leader_epoch", "partition_max_bytes", "last_fetched_epoch", "log_start_offset")
 
 
@@ -31,12 +32,15 @@ class Side:
         self.bootstrap, self.name = bootstrap, name
         self.client = Connection(bootstrap)
         self.answers = {}
+        self._known = {}  # ids that the broker made -> what stands for them
+        self._more_clients = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        self.client.close()
+        for client in (self.client, *self._more_clients):
+            client.close()
 
     def ask(self, what, api, *versions, **body):
         """Ask in these versions (else in the lowest and the highest that minikafka serves), keep the answers, return
@@ -49,11 +53,42 @@ class Side:
             except (EOFError, ConnectionError):
                 self.client.close()
                 self.client = Connection(self.bootstrap)
-            label = f"{what}: {api} v{version}"
-            assert label not in self.answers, "two questions with the same label"
-            shown = "closes the connection" if answer is None else plain(answer.to_dict(), self.name)
-            self.answers[label] = shown
+            self._keep(what, api, version, answer)
         return answer
+
+    def start(self, what, api, version, **body):
+        """Ask on a connection of its own and don't wait. Returns what waits for the answer, keeps and returns it."""
+        client = Connection(self.bootstrap)
+        self._more_clients.append(client)
+        client.send(api, version, **body)
+
+        def finish():
+            answer = client.read(api, version)
+            self._keep(what, api, version, answer)
+            return answer
+
+        return finish
+
+    def until(self, error, api, version, **body):
+        """Ask until this is the answer's error: something that was started has reached the broker."""
+        while self.client.ask(api, version, **body).error_code != error:
+            pass
+
+    def _keep(self, what, api, version, answer):
+        label = f"{what}: {api} v{version}"
+        assert label not in self.answers, "two questions with the same label"
+        fields = None if answer is None else self._without_made_ids(answer.to_dict())
+        self.answers[label] = "closes the connection" if fields is None else plain(fields, self.name)
+
+    def _without_made_ids(self, value):
+        """Member ids that the broker made are numbered as they appear: one answer should bring one new id at most."""
+        if isinstance(value, dict):
+            return {key: self._without_made_ids(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._without_made_ids(inner) for inner in value]
+        if isinstance(value, str):
+            return MADE_ID.sub(lambda found: self._known.setdefault(found[0], f"#{len(self._known) + 1}"), value)
+        return value
 
     def create_topic(self, suffix="", partitions=1, **configs):
         """Returns when all its partitions have a leader."""
@@ -131,7 +166,9 @@ def plain(value, name, field=""):
         return {key: plain(inner, name, key) for key, inner in value.items() if key not in ITS_OWN}
     if isinstance(value, list):
         if field == "topics":
-            value = [topic for topic in value if name in (topic["name"] or name) or len(value) == 1]
+            value = [topic for topic in value if name in (topic.get("name", topic.get("topic")) or name) or len(value) == 1]
+        if field == "groups":
+            value = [group for group in value if not group or name in group["group_id"] or len(value) == 1]
         return sorted((plain(inner, name) for inner in value), key=order)
     if field == "error_code" or field == "topic_config_error_code":
         return Error(value).name

@@ -3,12 +3,51 @@
 import pytest
 
 from minikafka.broker.handlers import HANDLERS
-from minikafka.wire.messages import BY_KEY
+from minikafka.wire.errors import Error
+from minikafka.wire.messages import BY_KEY, encode_versioned
 from tests.conformance.raw import batch
 
 
-def body(api, version, topic, topic_id):
-    """A request that succeeds."""
+NOBODY = "nobody", 1
+WITHOUT_MEMBER = "", -1
+SUBSCRIPTION = encode_versioned("ConsumerProtocolSubscription", 0, {"topics": ["orders"], "user_data": None})
+
+
+def body(api, version, topic, topic_id, member=NOBODY):
+    """A request that succeeds. member: (id, generation) of a member of the group that is named as the topic is."""
+    return of_groups(version, topic, member).get(api) or of_topics(api, version, topic, topic_id)
+
+
+def of_groups(version, name, member):
+    member_id, generation_id = member
+    who = {"group_id": name, "member_id": member_id}
+    whose = who | {"generation_id": generation_id}
+    asked = {"group_id": name, "topics": [{"name": name, "partition_indexes": [0]}]}
+    offset = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "note"}
+    return {
+        "OffsetCommit": {"group_id": name, "topics": [{"name": name, "partitions": [offset]}]},
+        "OffsetFetch": {"groups": [asked]} if version >= 8 else asked,
+        "FindCoordinator": {"coordinator_keys": [name]} if version >= 4 else {"key": name},
+        "JoinGroup": {
+            "group_id": name, "session_timeout_ms": 6000, "rebalance_timeout_ms": 6000, "member_id": "",
+            "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
+        },
+        "Heartbeat": whose,
+        "LeaveGroup": {"group_id": name, "members": [{"member_id": member_id}]} if version >= 3 else who,
+        "SyncGroup": whose | {"assignments": [{"member_id": member_id, "assignment": b"yours"}]},
+        "DescribeGroups": {"groups": [name]},
+        "ListGroups": {"states_filter": ["Stable"]} if version >= 4 else {"states_filter": []},
+        "DeleteGroups": {"groups_names": [name]},
+        "OffsetDelete": {"group_id": name, "topics": [{"name": name, "partitions": [{"partition_index": 0}]}]},
+        "ConsumerGroupHeartbeat": {
+            "group_id": name, "member_id": "one", "member_epoch": 0, "rebalance_timeout_ms": 6000,
+            "subscribed_topic_names": [name], "topic_partitions": [],
+        },
+        "ConsumerGroupDescribe": {"group_ids": [name]},
+    }  # fmt: skip
+
+
+def of_topics(api, version, topic, topic_id):
     by_id = {"topic_id": topic_id}
     partition = {"partition_index": 0}
     bodies = {
@@ -30,7 +69,6 @@ def body(api, version, topic, topic_id):
             "replica_id": -1, "topics": [{"name": topic, "partitions": [partition | {"timestamp": -1}]}]
         },
         "Metadata": {"topics": [{"name": topic}]},
-        "FindCoordinator": {"coordinator_keys": ["billing"]} if version >= 4 else {"key": "billing"},
         "ApiVersions": {"client_software_name": "raw", "client_software_version": "1"},
         "CreateTopics": {
             "topics": [{"name": f"{topic}-made-{version}", "num_partitions": 2, "replication_factor": 1}],
@@ -43,6 +81,7 @@ def body(api, version, topic, topic_id):
             "topics": [{"name": topic, "partitions": [partition | {"offset": 0}]}], "timeout_ms": 1000
         },
         "InitProducerId": {"transactional_id": None, "transaction_timeout_ms": 1000},
+        "OffsetForLeaderEpoch": {"topics": [{"topic": topic, "partitions": [{"partition": 0, "leader_epoch": 0}]}]},
         "DescribeConfigs": {
             "resources": [{"resource_type": 2, "resource_name": topic, "configuration_keys": ["retention.ms"]}],
             "include_synonyms": True,
@@ -76,6 +115,7 @@ def errors_in(message):
     return found
 
 
+GROUP_APIS = of_groups(0, "", NOBODY).keys()
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
@@ -88,8 +128,39 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
     if api == "DeleteTopics":
         broker.create_topic(f"{topic}-doomed")
     topic_id = broker.ask("Metadata", 10, topics=[{"name": topic}]).topics[0].topic_id
+    member = prepare(broker, api, topic)
+    answer = patiently(broker, api, version, body(api, version, topic, topic_id, member))
+    comes_again = {Error.MEMBER_ID_REQUIRED} if api == "JoinGroup" and version >= 4 else {0}
+    assert errors_in(answer) in (set(), comes_again)
+
+
+def patiently(broker, api, version, request):
+    """Apache Kafka asks for patience while it makes or loads the internal topics."""
     while True:
-        answer = broker.ask(api, version, **body(api, version, topic, topic_id))
-        if api not in ("InitProducerId", "FindCoordinator") or not errors_in(answer) & {14, 15}:
-            break  # Apache Kafka asks for patience while it makes what these two need
-    assert errors_in(answer) <= {0}
+        answer = broker.ask(api, version, **request)
+        if not errors_in(answer) & {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE}:
+            return answer
+
+
+def prepare(broker, api, group):
+    """Makes the group that the request is about, and gives its member."""
+
+    def ask(api, version, member=NOBODY):
+        answer = patiently(broker, api, version, body(api, version, group, bytes(16), member))
+        assert errors_in(answer) <= {0}
+        return answer
+
+    if api not in GROUP_APIS:
+        return NOBODY
+    ask("FindCoordinator", 4)
+    if api in ("Heartbeat", "LeaveGroup", "SyncGroup"):
+        joined = ask("JoinGroup", 3)
+        member = joined.member_id, joined.generation_id
+        if api != "SyncGroup":
+            ask("SyncGroup", 0, member)
+        return member
+    if api in ("DescribeGroups", "DeleteGroups", "OffsetDelete"):
+        ask("OffsetCommit", 2)
+    if api == "ConsumerGroupDescribe":
+        ask("ConsumerGroupHeartbeat", 0)
+    return WITHOUT_MEMBER

@@ -9,8 +9,15 @@ import pytest
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
 from tests.clients.brokers import fresh_name, minikafka
-from tests.conformance import scenarios_cluster, scenarios_configs, scenarios_records
-from tests.conformance.conftest import without_java
+from tests.conformance import (
+    scenarios_cluster,
+    scenarios_configs,
+    scenarios_consumer_groups,
+    scenarios_groups,
+    scenarios_offsets,
+    scenarios_records,
+)
+from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.kafka import ApacheKafka
 
@@ -18,14 +25,18 @@ pytestmark = [pytest.mark.java, without_java]
 
 SCENARIOS = {
     scenario.__name__: scenario
-    for room in (scenarios_records, scenarios_cluster, scenarios_configs)
+    for room in (
+        scenarios_records, scenarios_cluster, scenarios_configs, scenarios_groups, scenarios_offsets,
+        scenarios_consumer_groups,
+    )
     for scenario in room.SCENARIOS
 }
 
 REFUSED_WITH_START = "with some refusals Apache Kafka tells the log start offset; no client looks at it there"
 NOT_DECODED = "the broker reads headers, not records: what a header hides is found by who reads it"
-FEWER_POLICIES = "there is no compaction and no recompression yet, and the message says what is honoured"
+FEWER_POLICIES = "there is no recompression yet, and the message says what is honoured"
 OWN_WORDS = "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
+NO_EMPTY_ID = "a group without a name is refused everywhere; Apache Kafka lets old clients keep offsets there (KIP-289)"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
@@ -80,7 +91,6 @@ DELIBERATE = {
         "100 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
     },
     "topic_configs_are_checked": {
-        "*cleanup.policy=*": FEWER_POLICIES,
         "*compression.type=*": FEWER_POLICIES,
     },
     "incremental_alter_configs": {
@@ -97,15 +107,22 @@ DELIBERATE = {
     },
     "describe_topic_partitions": {"*.topic_authorized_operations": ABSENT},
     "find_coordinator": {"*type *.error_message": OWN_WORDS},
+    "join_group_is_checked": {"after all that: *": "a refused JoinGroup leaves no empty group behind"},
+    "requests_of_nobody": {"no group*": NO_EMPTY_ID},
+    "offsets_without_a_group": {"commit*no group: *": NO_EMPTY_ID},
+    "offset_fetch": {"no group: *": NO_EMPTY_ID},
 }
 
 
-NO_RETENTION = {"log.initial.task.delay.ms": "3600000"}  # the records are old: 30 seconds after its start they'd go
+LIKE_OURS = {
+    "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
+    "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
+}
 
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka() as ours, ApacheKafka(NO_RETENTION) as apache:
+    with minikafka(AT_ONCE) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

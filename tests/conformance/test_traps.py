@@ -1,7 +1,6 @@
 """The traps that other implementations fell into, as numbered in the project's protocol notes, one test each.
 
-Trap 3 (JoinGroup from 0) and 5 (KIP-394) wait for groups: JoinGroup isn't advertised yet. Trap 6 (the order of aborted
-transactions, the CRC of control batches) waits for transactions.
+Trap 6 (the order of aborted transactions, the CRC of control batches) waits for transactions.
 """
 
 import time
@@ -40,6 +39,48 @@ def encode_old_produce():
     frame = bytearray(b"".join(encode_request("Produce", 3, 1, "raw", {"acks": 1, "timeout_ms": 1000})))
     frame[2:4] = (2).to_bytes(2, "big")
     return bytes(frame)
+
+
+def joining(group, member_id=""):
+    protocols = [{"name": "range", "metadata": b""}]
+    timeouts = {"session_timeout_ms": 6000, "rebalance_timeout_ms": 6000}
+    return {"group_id": group, "member_id": member_id, "protocol_type": "consumer", "protocols": protocols} | timeouts
+
+
+def join(broker, version, group, member_id=""):
+    """The answer, when there is a coordinator that has loaded the group."""
+    while True:
+        answer = broker.ask("JoinGroup", version, **joining(group, member_id))
+        if answer.error_code not in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS):
+            return answer
+        broker.ask("FindCoordinator", 3, key=group)
+
+
+def test_3_join_group_is_advertised_and_served_from_0(broker, name):
+    assert versions(broker)[API["JoinGroup"].key][0] == 0
+    joined = join(broker, 0, name)
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, joined.member_id)
+
+
+@pytest.mark.parametrize("version", [0, 3, 4, 9])
+def test_5_kip_394_asks_a_new_member_to_come_again_only_from_version_4_on(broker, name, version):
+    first = join(broker, version, name)
+    if version < 4:
+        assert (first.error_code, first.generation_id) == (0, 1)
+        return
+    assert (first.error_code, first.generation_id) == (Error.MEMBER_ID_REQUIRED, -1)
+    joined = join(broker, version, name, first.member_id)
+    assert (joined.error_code, joined.generation_id, joined.member_id) == (0, 1, first.member_id)
+
+
+def test_5_an_id_that_was_handed_out_counts_until_the_session_ends(broker, name):
+    """Whoever holds one is waited for by the group, and comes in with it once; another id does not."""
+    first, second = (join(broker, 4, name).member_id for _ in range(2))
+    assert join(broker, 4, name, "another").error_code == Error.UNKNOWN_MEMBER_ID
+    waits = broker.send("JoinGroup", 4, **joining(name, first))
+    with Connection("{}:{}".format(*broker.socket.getpeername())) as other:
+        assert join(other, 4, name, second).generation_id == 1
+    assert (waits, broker.read("JoinGroup", 4).generation_id) == (broker.correlation_id, 1)
 
 
 def test_4_an_unknown_version_of_api_versions_is_answered_in_version_0_with_error_35_and_its_own_range(broker):
@@ -93,9 +134,9 @@ def test_8_client_software_must_match_kafkas_pattern(broker, software):
 
 def test_9_nothing_is_advertised_before_it_works(request, broker):
     if "Apache" in request.node.name:
-        pytest.skip("Apache Kafka has groups, transactions and telemetry")
-    telemetry, groups_and_transactions = {71, 72}, {8, 9, 11, 12, 13, 14, 24, 25, 26, 28, 68}
-    assert not versions(broker).keys() & (telemetry | groups_and_transactions)
+        pytest.skip("Apache Kafka has transactions and telemetry")
+    telemetry, transactions = {71, 72}, {24, 25, 26, 28}
+    assert not versions(broker).keys() & (telemetry | transactions)
     answer = broker.ask("ApiVersions", 3, client_software_name="raw", client_software_version="1")
     assert "transaction.version" not in {feature.name for feature in answer.finalized_features}
 

@@ -120,7 +120,10 @@ class Coordinator:
 
 @dataclass
 class Consumer:
-    """A well-behaved member: it revokes what it is told at once, and says so with its next heartbeat."""
+    """A well-behaved member: it revokes what it is told, and says so with its next heartbeat.
+
+    told: what it is to have, as it was told last; owned: what it has.
+    """
 
     coordinator: Coordinator
     member_id: str
@@ -130,6 +133,7 @@ class Consumer:
     epoch: int = 0
     owned: list[tuple[str, int]] = field(default_factory=list)
     must_say: bool = True  # everything, as after an error
+    told: list[tuple[str, int]] = field(default_factory=list)
 
     def fields(self) -> dict:
         fields = {"member_id": self.member_id, "member_epoch": self.epoch, "instance_id": self.instance_id}
@@ -143,13 +147,16 @@ class Consumer:
         ids = {name: topic.topic_id for name, topic in self.coordinator.topics.image.topics.items()}
         return [{"topic_id": ids[name], "partitions": [number]} for name, number in sorted(self.owned) if name in ids]
 
-    def beat(self, lost: bool = False) -> Message | None:
-        """One heartbeat. lost: the coordinator hears it, the answer is lost. Fenced, it drops all and rejoins."""
+    def beat(self, lost: bool = False, slow: bool = False) -> Message | None:
+        """One heartbeat. lost: the coordinator hears it, the answer is lost. slow: it does not revoke yet.
+
+        Fenced, it drops all and rejoins.
+        """
         try:
             answer = self.coordinator.heartbeat(**self.fields())
         except KafkaError as error:
             if error.error.name in ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID") and not lost:
-                self.epoch, self.owned, self.must_say = 0, [], True
+                self.epoch, self.owned, self.told, self.must_say = 0, [], [], True
             raise
         if lost:
             self.must_say = True
@@ -157,17 +164,18 @@ class Consumer:
         self.epoch, self.must_say = answer.member_epoch, False
         if answer.assignment is not None:
             names = self.coordinator.topics.image.topic_names
-            self.owned = sorted(
+            self.told = sorted(
                 (names[topic.topic_id], number)
                 for topic in answer.assignment.topic_partitions
                 for number in topic.partitions
                 if topic.topic_id in names
             )
+        self.owned = sorted({*self.owned, *self.told}) if slow else self.told
         return answer
 
     def leave(self, epoch: int = -1) -> Message:
         fields = {"member_id": self.member_id, "member_epoch": epoch, "instance_id": self.instance_id}
-        self.epoch, self.owned, self.must_say = 0, [], True
+        self.epoch, self.owned, self.told, self.must_say = 0, [], [], True
         return self.coordinator.heartbeat(**fields)
 
     @property

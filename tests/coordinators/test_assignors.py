@@ -179,6 +179,26 @@ def test_sticky_leaves_the_others_alone_when_one_leaves():
     assert [len(share) for share in assignment.values()] == [4, 4]
 
 
+def test_what_is_given_out_anew_moves_before_what_somebody_has():
+    """a is given t1-1, t2-0 and t2-1 in turns with b and c; what is then uneven is put right without t1-0."""
+    members = {
+        "a": Member(("t1", "t2"), (("t1", 0),), 1),
+        "b": Member(T1, (("t1", 2),), 1),
+        "c": Member(("t2",), (("t2", 2),), 1),
+    }
+    assignment = assign_sticky(members, {"t1": 3, "t2": 3})
+    assert all(set(member.owned) <= set(assignment[m]) for m, member in members.items())
+    assert [len(share) for share in assignment.values()] == [2, 2, 2]
+
+
+def test_a_partition_that_moved_away_comes_back_before_another_one_moves():
+    d = (("t1", 0), ("t1", 1), ("t1", 2), ("t2", 1))
+    members = {"a": Member(T1), "b": Member(("t2",), (("t2", 2),), 1), "c": Member(T1), "d": Member(("t1", "t2"), d, 1)}
+    assignment = assign_sticky(members, {"t1": 3, "t2": 3})
+    assert len(set(d) - set(assignment["d"])) == 2
+    assert sorted(len(share) for share in assignment.values()) == [1, 1, 2, 2]
+
+
 def test_kip_792_the_later_generation_is_believed():
     """A member that missed a rebalance comes back with what it had before it."""
     members = {"back": Member(T1, part(0, 1, 2), 3), "there": Member(T1, part(0, 1), 4)}

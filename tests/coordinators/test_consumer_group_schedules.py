@@ -25,7 +25,7 @@ class Schedule:
         return options[int(self.random.random() * len(options))]
 
     def step(self) -> None:
-        actions = [self.beat] * 12 + [self.join] * 3
+        actions = [self.beat] * 10 + [self.beat_slowly] * 3 + [self.join] * 3
         actions += [self.lose_answer, self.leave, self.crash, self.sleep, self.restart, self.subscribe, self.grow]
         action = self.choose(actions)
         try:
@@ -49,6 +49,10 @@ class Schedule:
     def beat(self) -> None:
         if self.consumers:
             self.choose(self.consumers).beat()
+
+    def beat_slowly(self) -> None:
+        if self.consumers:
+            self.choose(self.consumers).beat(slow=True)
 
     def lose_answer(self) -> None:
         if self.consumers:
@@ -90,6 +94,11 @@ class Schedule:
             (names[topic], number): member for (topic, number), member in self.coordinator.group.state.owners.items()
         }
         assert kept == owners
+        for consumer in self.consumers:
+            if consumer.member_id in self.coordinator.group.state.members:
+                mine = {partition for partition, member in owners.items() if member == consumer.member_id}
+                known = {partition for partition in consumer.owned if partition[0] in names.values()}
+                assert known <= mine, f"{consumer.member_id} has {known}, and may have {mine}"
 
     def end_well(self) -> None:
         """Faults stop; whoever is left gets its share, and nothing is left over."""

@@ -63,6 +63,8 @@ def test_kafkas_own_runs_until_the_check_has_held(lesson, capsys):
     lessons_own = _solved(lesson)
     assert lesson.use(1, mine, "Kafka's") == "Kafka's"
     assert "Kafka's own runs here" in capsys.readouterr().out
+    lesson.use(1, mine, "another", called="another")
+    assert "another runs here" in capsys.readouterr().out
     assert lesson.check(1, mine).right
     assert lesson.use(1, mine, "Kafka's") is mine
     assert "Your my_partition runs here." in capsys.readouterr().out

@@ -33,3 +33,65 @@ def test_a_record_without_a_key_follows_the_chosen_rule():
     sticky = repr(machine)
     machine.controls["rule"].value = "round_robin"
     assert repr(machine) != sticky
+
+
+# -- the rebalance
+
+
+@pytest.fixture(scope="module")
+def run():
+    from minikafka import Cluster
+
+    def shop(cluster, producer):
+        while True:
+            producer.send("orders", value="order")
+            cluster.sleep(0.5)
+
+    def billing(consumer):
+        for _ in consumer:
+            pass
+
+    with Cluster(seed=7) as cluster:
+        cluster.create_topic("orders", partitions=4)
+        cluster.start(shop, cluster, cluster.producer(client_id="shop"))
+        for letter in "AB":
+            consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {letter}")
+            cluster.start(billing, consumer)
+        cluster.run(seconds=20)
+        yield cluster
+
+
+@pytest.mark.parametrize(
+    ("what", "line", "members"),
+    [
+        ("add", 'cluster.start(billing, cluster.consumer(..., client_id="consumer C"))', 3),
+        ("remove", 'consumer.close()  # "consumer A"', 1),
+        ("freeze", 'cluster.freeze("consumer A")', 2),
+        ("slow", 'cluster.slow("consumer A", processing_ms=400)', 2),
+    ],
+)
+def test_each_lever_of_the_rebalance_changes_the_run_at_its_moment(run, what, line, members):
+    machine = levers.rebalance(run)
+    machine.moment.value = 10.0
+    machine.press(what)
+    assert f"10.000 s  {line}" in repr(machine)
+    inside = [each for each in machine.picture.scenes[-1]["space"]["members"] if each["inside"]]
+    assert len(inside) == members
+    machine.press("reset")
+    assert repr(machine) == repr(levers.rebalance(run))
+
+
+def test_a_moment_at_which_it_can_not_be_done_is_said(run):
+    machine = levers.rebalance(run)
+    machine.press("freeze")
+    assert "consumer A is not there yet at 0.000 s" in machine.line.value
+    machine.moment.value = 99
+    machine.press("add")
+    assert "the run ends at 20.0" in machine.line.value
+
+
+def test_a_cluster_without_a_group_has_no_rebalance():
+    from minikafka import Cluster
+
+    with Cluster() as cluster, pytest.raises(ValueError, match="no consumer with a group_id"):
+        levers.rebalance(cluster)

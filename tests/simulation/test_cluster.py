@@ -325,12 +325,8 @@ def test_a_mistake_gets_the_brokers_words_and_the_nearest_name(cluster):
 def test_what_comes_with_later_lessons_says_so_in_one_line(cluster):
     with pytest.raises(ValueError, match=r"^brokers=3: a cluster has one broker until replication is here$"):
         Cluster(brokers=3)
-    with pytest.raises(ValueError, match="group_id: consumer groups are not here yet"):
-        cluster.consumer("orders", group_id="billing")
-    with pytest.raises(IllegalStateError, match="consumer groups are not here yet"):
-        cluster.lag("billing")
-    with pytest.raises(IllegalStateError, match="groups are not here yet"):
-        cluster.consumer("orders").commit()
+    with pytest.raises(ValueError, match="transactions are not here yet"):
+        cluster.consumer("orders", isolation_level="read_committed")
 
 
 def test_topics_can_be_deleted_and_configured(cluster):

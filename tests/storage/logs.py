@@ -15,7 +15,9 @@ class Now(NamedTuple):
     monotonic_ms: int = 0
 
 
-def open_log(disk=None, events=None, *, recovery_point=0, log_start_offset=0, topic_id=TOPIC_ID, **config):
+def open_log(
+    disk=None, events=None, *, recovery_point=0, log_start_offset=0, first_dirty_offset=0, topic_id=TOPIC_ID, **config
+):
     """orders-0 on the disk; not yet recovered if it was there before."""
     listeners = [] if events is None else [events.append]
     return Log(
@@ -28,6 +30,7 @@ def open_log(disk=None, events=None, *, recovery_point=0, log_start_offset=0, to
         topic_id=topic_id,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
+        first_dirty_offset=first_dirty_offset,
     )
 
 

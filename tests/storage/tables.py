@@ -1,7 +1,9 @@
 """What the tests of compaction share: a log as a table of keys and values."""
 
+from minikafka.storage import checkpoints
 from minikafka.storage.cleaner import Cleaner, find_dirt
 from minikafka.storage.compaction import Compaction
+from minikafka.storage.disk import FolderDisk
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.storage.logs import Now, open_log, recovered
 
@@ -47,6 +49,15 @@ def clean(log, now=2000):
         return False
     assert cleaner.advance(1 << 40) is not None
     return True
+
+
+def wait_until_clean(folder, topic, offset):
+    """Look at a server's checkpoint until its cleaner has been up to this offset of partition 0."""
+    disk = FolderDisk(folder)
+    for _ in range(500_000):
+        if checkpoints.read_offsets(disk, checkpoints.CLEANER_OFFSETS).get((topic, 0), 0) >= offset:
+            return
+    raise AssertionError(f"{topic} was not cleaned up to {offset}")
 
 
 def all_batches(log):

@@ -3,15 +3,12 @@
 import pytest
 
 from minikafka.storage.disk import MemoryDisk
-from minikafka.storage.segment import MAX_RELATIVE_OFFSET
-from minikafka.wire.errors import KafkaError
-from minikafka.wire.records import encode_batch, encode_control_batch, encode_end_transaction, read_header, stamp
-from tests.storage.logs import CountingDisk, Now, append
+from minikafka.wire.records import encode_batch, encode_control_batch, encode_end_transaction
+from tests.storage.logs import Now
 from tests.storage.tables import (
     DAY_MS,
     all_batches,
     compact,
-    encoded,
     entries,
     open_table,
     put,
@@ -126,6 +123,16 @@ def test_kip_534_the_first_pass_writes_when_a_tombstone_may_go_and_the_first_one
     assert table(log) == {"b": "1", "c": "3"}
 
 
+def test_a_tombstone_may_be_kept_for_ever():
+    log = open_table(delete_retention_ms=2**63 - 1)
+    put(log, ("a", None), timestamp=-1)
+    roll(log)
+    compact(log, now=5)
+    assert [(header.delete_horizon, *records) for header, records in all_batches(log)] == [
+        (2**63 - 1, (0, -1, b"a", None, []))
+    ]
+
+
 def test_a_tombstone_hides_nothing_that_comes_later():
     log = open_table(delete_retention_ms=0)
     put(log, ("a", "0"))
@@ -143,7 +150,7 @@ def test_kip_98_the_batch_with_a_producers_last_sequence_stays_as_an_empty_one()
     disk = MemoryDisk()
     log = open_table(disk)
     for sequence in range(3):
-        put(log, ("a", str(sequence)), producer_id=5, producer_epoch=0, base_sequence=sequence)
+        put(log, ("a", str(sequence)), producer_id=5, producer_epoch=0, base_sequence=sequence, compression="gzip")
     put(log, ("a", "last"))
     roll(log)
     compact(log)
@@ -178,22 +185,14 @@ def test_the_last_batch_of_a_pass_keeps_the_log_end_offset_if_the_active_segment
     disk = MemoryDisk()
     log = open_table(disk)
     put(log, ("a", "0"))
-    put(log, ("b", "1"), (None, "2"))
-    roll(log)
-    put(log, ("b", "3"))
+    put(log, (None, "1"), (None, "2"))
     roll(log)
     compact(log)
-    assert entries(log) == [(0, "a", "0"), (3, "b", "3")]
-    put(log, ("b", "4"))
-    roll(log)
-    put(log, ("b", "5"))
-    log.truncate_to(5)
-    compact(log)
-    put(log, ("b", "5"))
-    for name in names(log, ""):
-        if name.startswith(f"{5:020}") and "snapshot" not in name:
-            disk.remove(f"orders-0/{name}")
-    assert recovered_table(disk, recovery_point=5).log_end_offset == 5
+    assert [(header.last_offset, header.records_count) for header, _ in all_batches(log)] == [(0, 1), (2, 0)]
+    for ending in (".log", ".index", ".timeindex"):
+        disk.remove(f"orders-0/{3:020}{ending}")
+    log = recovered_table(disk, recovery_point=3)
+    assert (log.log_end_offset, put(log, ("b", "3")).base_offset) == (3, 3)
 
 
 # -- transactions
@@ -213,11 +212,13 @@ def test_what_an_aborted_transaction_wrote_goes_and_hides_nothing():
     transactional(log, ("a", "aborted"))
     transactional(log, ("b", "committed"), producer_id=8)
     end(log, False)
+    transactional(log, ("c", "hidden"), producer_id=8, sequence=1)
+    put(log, ("c", "later"))
     end(log, True, producer_id=8)
     roll(log)
     compact(log)
-    assert entries(log) == [(0, "a", "old"), (3, "b", "committed")]
-    assert [header.base_offset for header, _ in all_batches(log) if header.control] == [4, 5], "markers stay"
+    assert entries(log) == [(0, "a", "old"), (3, "b", "committed"), (6, "c", "later")]
+    assert [header.base_offset for header, _ in all_batches(log) if header.control] == [4, 7], "markers stay"
 
 
 def test_a_pass_ends_before_the_first_transaction_of_which_it_sees_no_end():
@@ -226,14 +227,15 @@ def test_a_pass_ends_before_the_first_transaction_of_which_it_sees_no_end():
     put(log, ("a", "1"))
     transactional(log, ("b", "2"))
     put(log, ("a", "3"))
+    put(log, ("a", "4"))
     roll(log)
     compact(log)
     assert log.first_dirty_offset == 2
-    assert entries(log) == [(2, "b", "2"), (3, "a", "3")]
+    assert entries(log) == [(2, "b", "2"), (3, "a", "3"), (4, "a", "4")]
     end(log, False)
     roll(log)
     compact(log)
-    assert entries(log) == [(3, "a", "3")]
+    assert entries(log) == [(4, "a", "4")]
 
 
 def test_control_records_are_copied_as_they_are():
@@ -245,186 +247,3 @@ def test_control_records_are_copied_as_they_are():
     compact(log)
     compact(log, now=5 * DAY_MS)
     assert log.segments[0].log.pread(1000, 0) == before
-
-
-# -- segments
-
-
-def test_small_neighbours_become_one_segment_no_larger_than_segment_bytes():
-    log = open_table(segment_bytes=300)
-    for number in range(40):
-        put(log, (f"key {number}", "x"))
-    roll(log)
-    for _ in range(3):
-        log.config = open_table(segment_bytes=1000).config
-        compact(log)
-        sizes = [segment.size for segment in log.segments[:-1]]
-        assert max(sizes) <= 1000 and len(sizes) < 6
-        assert len(entries(log)) == 40
-    bases = {segment.base_offset for segment in log.segments}
-    assert {int(name[:20]) for name in names(log, ".snapshot")} <= bases, "a merged segment's snapshot goes"
-    assert {int(name[:20]) for name in names(log, ".index")} == bases
-
-
-def test_segments_that_are_too_far_apart_for_an_index_stay_apart():
-    log = open_table()
-    for offset in (0, MAX_RELATIVE_OFFSET - 1, MAX_RELATIVE_OFFSET + 5):
-        data = encoded([(str(offset), "x")])
-        stamp(data, offset, 0)
-        log.append_as_follower(data)
-        roll(log)
-    compact(log)
-    assert [segment.base_offset for segment in log.segments[:-1]] == [0, MAX_RELATIVE_OFFSET + 5]
-    assert [offset for offset, _, _ in entries(log)] == [0, MAX_RELATIVE_OFFSET - 1, MAX_RELATIVE_OFFSET + 5]
-
-
-def test_a_reader_finds_its_place_at_every_offset():
-    log = open_table(index_interval_bytes=100)
-    for number in range(60):
-        put(log, (f"key {number % 7}", str(number)))
-    roll(log)
-    compact(log)
-    compact(log)
-    kept = [offset for offset, _, _ in entries(log)]
-    for offset in range(60):
-        data = log.read(offset, 1, 60)
-        following = [each for each in kept if each >= offset]
-        assert (read_header(data[0]).base_offset if data else None) == (following[0] if following else None)
-
-
-def test_what_lies_below_the_log_start_offset_hides_nothing_and_is_not_seen():
-    log = open_table()
-    for number in range(6):
-        put(log, ("ab"[number % 2], str(number)))
-    roll(log)
-    log.delete_records(3)
-    compact(log)
-    assert entries(log) == [(4, "a", "4"), (5, "b", "5")]
-    assert log.log_start_offset == 3
-
-
-def test_the_trace_tells_of_each_new_segment():
-    events = []
-    log = open_table(events=events, segment_bytes=1000)
-    for number in range(10):
-        put(log, ("a", str(number)))
-    roll(log)
-    size = log.segments[0].size
-    compact(log)
-    (event,) = [event for event in events if event.kind == "SegmentsCompacted"]
-    assert str(event) == "0.000 s  broker 1: orders-0 compacted offsets 0 up to 10: 1 of 10 records are left"
-    assert event.detail["size_bytes_before"] == size and event.detail["size_bytes_after"] == log.segments[0].size
-
-
-# -- in slices
-
-
-def test_readers_and_writers_go_on_between_the_slices():
-    log = open_table(segment_bytes=100_000)
-    for number in range(400):
-        put(log, (f"key {number % 50}", f"{number}" + "x" * 2000))
-    expected, slices = table(log), 0
-    from minikafka.storage.cleaner import find_dirt
-    from minikafka.storage.compaction import Compaction
-
-    for spent in Compaction(log, find_dirt(log, log.log_end_offset, 0).end_offset, 0, 1 << 20).run():
-        assert spent <= 66_000 * 16
-        put(log, ("new", str(slices)))
-        slices += 1
-        assert table(log) == expected | {"new": str(slices - 1)}
-    assert slices > 20
-    assert len(entries(log)) < 400
-
-
-@pytest.mark.parametrize("cut", ["truncate", "delete", "retention", "start over"])
-@pytest.mark.parametrize("after", [0, 3, 9, 12])
-def test_a_pass_is_given_up_if_the_log_is_cut_meanwhile(cut, after):
-    from minikafka.storage.compaction import Compaction
-
-    log = open_table(segment_bytes=200_000)
-    for number in range(300):
-        put(log, (f"key {number % 100}", f"{number}" + "x" * 2000))
-    roll(log)
-    work = Compaction(log, log.log_end_offset, 0, 1 << 20).run()
-    for _ in range(after):
-        next(work)
-    if cut == "truncate":
-        log.truncate_to(250)
-    elif cut == "start over":
-        log.truncate_fully_and_start_at(7)
-    elif cut == "retention":
-        log.delete_records(120)
-    else:
-        for _ in log.delete():
-            pass
-    before = entries(log) if log.segments else None
-    assert not list(work)[1:]
-    assert log.first_dirty_offset == (7 if cut == "start over" else 0)
-    if before is not None:
-        assert entries(log) == before
-        assert not names(log, ".cleaned") and not names(log, ".swap")
-    if cut == "truncate":
-        assert table(log).keys() == {f"key {number}" for number in range(100)}
-
-
-def test_a_pass_that_runs_out_of_memory_for_keys_ends_there_and_the_next_goes_on():
-    log = open_table(segment_bytes=400)
-    for number in range(60):
-        put(log, (f"key {number % 20}", str(number)))
-    roll(log)
-    expected, ends = table(log), []
-    while log.first_dirty_offset < log.active.base_offset:
-        compact(log, buffer_bytes=1000)
-        ends.append(log.first_dirty_offset)
-        assert table(log) == expected
-    assert len(ends) > 3 and ends == sorted(set(ends))
-    assert len(entries(log)) == 20
-
-
-def test_a_batch_that_does_not_match_its_checksum_is_never_written_anew():
-    log = open_table(segment_bytes=1000)
-    for number in range(10):
-        put(log, ("a", str(number)))
-    roll(log)
-    log.segments[0].log.data[-1] ^= 1
-    before = log.segments[0].log.pread(2000, 0)
-    with pytest.raises(KafkaError, match="offset 9 does not match its checksum"):
-        compact(log)
-    assert log.segments[0].log.pread(2000, 0) == before
-    assert names(log, ".cleaned") == [] and log.first_dirty_offset == 0
-
-
-# -- how much work it is
-
-
-def test_a_pass_reads_the_dirty_part_twice_and_the_clean_part_once():
-    disk = CountingDisk(MemoryDisk())
-    log = open_table(disk, segment_bytes=200_000)
-    for number in range(1000):
-        put(log, (f"key {number}", "x" * 900))
-    roll(log)
-    compact(log)
-    clean_bytes = log.size_bytes
-    for number in range(100):
-        put(log, (f"key {number}", "y" * 900))
-    roll(log)
-    dirty_bytes = log.size_bytes - clean_bytes
-    disk.reads.clear()
-    compact(log)
-    wanted = clean_bytes + 2 * dirty_bytes
-    assert wanted <= disk.bytes_read <= 1.1 * wanted
-    assert len(entries(log)) == 1000
-
-
-def test_nothing_dirty_is_no_work():
-    disk = CountingDisk(MemoryDisk())
-    log = open_table(disk)
-    for number in range(20):
-        append(log, str(number))
-    roll(log)
-    compact(log)
-    disk.reads.clear()
-    from tests.storage.tables import clean
-
-    assert not clean(log)
-    assert disk.bytes_read == 0

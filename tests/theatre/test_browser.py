@@ -5,6 +5,8 @@ import shutil
 import pytest
 
 from minikafka.theatre import picture
+from tests.theatre.commit_traces import commit_after, commit_first, piling_up
+from tests.theatre.groups import classic, consumer
 from tests.theatre.traces import alice, growing, retention
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -12,6 +14,16 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+EVERY = [
+    ("log", retention),
+    ("log", alice),
+    ("partitioner", growing),
+    ("commit", commit_after),
+    ("commit", commit_first),
+    ("lag", piling_up),
+    ("rebalance", classic),
+    ("rebalance", consumer),
 ]
 SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 
@@ -107,7 +119,7 @@ def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
 
 @pytest.mark.parametrize(("width", "theme"), SIZES)
 def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(opened, width, theme):
-    for name, trace in (("log", retention), ("log", alice), ("partitioner", growing)):
+    for name, trace in EVERY:
         page = opened(picture(name, trace()), width, theme)
         page.keyboard.press("End")
         assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -125,7 +137,7 @@ def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(o
 @pytest.mark.parametrize(("width", "theme"), SIZES)
 def test_axe_finds_no_violation(opened, width, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    for name, trace in (("log", retention), ("partitioner", growing)):
+    for name, trace in EVERY:
         page = opened(picture(name, trace()), width, theme)
         for key in ("End", "t"):
             page.keyboard.press(key)

@@ -15,9 +15,18 @@ from minikafka.theatre.drawing import NARROW, PALETTE, WIDE, text_width
 from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import LEAST_STRETCH
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
-from tests.theatre import traces
+from tests.theatre import commit_traces, groups, traces
 
-EVERY = [("log", traces.retention), ("log", traces.alice), ("log", traces.long_log), ("partitioner", traces.growing)]
+EVERY = [
+    ("log", traces.retention),
+    ("log", traces.alice),
+    ("log", traces.long_log),
+    ("partitioner", traces.growing),
+    ("commit", commit_traces.commit_after),
+    ("lag", commit_traces.piling_up),
+    ("rebalance", groups.classic),
+    ("rebalance", groups.consumer),
+]
 
 
 @pytest.fixture(scope="module", params=EVERY, ids=lambda each: each[1].__name__)
@@ -178,8 +187,8 @@ def test_saving_writes_the_page(tmp_path):
 
 
 def test_an_unknown_picture_or_option_is_named():
-    with pytest.raises(ValueError, match="there is no picture 'lag': choose one of log, partitioner"):
-        picture("lag", [])
+    with pytest.raises(ValueError, match="there is no picture 'film': choose one of commit, lag, log"):
+        picture("film", [])
     with pytest.raises(TypeError, match="'log' has no option 'topics'"):
         picture("log", [], topics="orders")
 

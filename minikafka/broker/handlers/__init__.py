@@ -34,6 +34,7 @@ from minikafka.broker.handlers import (
     offset_commit,
     offset_delete,
     offset_fetch,
+    offset_for_leader_epoch,
     produce,
     sync_group,
 )
@@ -59,6 +60,7 @@ HANDLERS: dict[int, ModuleType] = {
         delete_topics,
         delete_records,
         init_producer_id,
+        offset_for_leader_epoch,
         describe_configs,
         create_partitions,
         delete_groups,

@@ -8,6 +8,7 @@ adds subscriptions by regular expression (refused here) and has the client make 
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from minikafka.coordinators.consumer_group_messages import check_request
@@ -22,6 +23,8 @@ KEY, VERSIONS = 68, (0, 1)
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     client = request.client.client_id or "", f"/{request.client.host}"
     check_request(request.body, request.version, broker.config["group.consumer.assignors"].split(","))
+    if not request.body.member_id:  # version 0 only
+        request.body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
     return broker.groups.change(
         request,
         request.body.group_id,

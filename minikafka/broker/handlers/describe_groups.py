@@ -1,6 +1,6 @@
 """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
 
-Behaviour: subscriptions and shares are shown while the group is stable. A group that is not there reads as Dead; from
+Behaviour: subscriptions are shown while the group is stable, shares always (the last ones). A group that is not there reads as Dead; from
 version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). Versions: 0 to 6; 3 adds authorized operations, 4 instance ids, 5 is
 flexible.
 """

@@ -21,15 +21,16 @@ KEY, VERSIONS = 8, (2, 9)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    body, asked = request.body, request.body.topics
-    body.topics = [topic for topic in asked if topic.name in broker.image.topics]
+    body = request.body
+    unknown = [failed(topic, take_unknown(broker, topic), Error.UNKNOWN_TOPIC_OR_PARTITION) for topic in body.topics]
+    body.topics = [topic for topic in body.topics if topic.partitions]
 
     def whole(answer: dict[str, Any]) -> dict[str, Any]:
-        """The coordinator's answer, with the unknown topics back in their places."""
-        answered = {topic["name"]: topic for topic in answer["topics"]}
-        unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
-        return {"topics": [answered.get(topic.name) or failed(topic, unknown) for topic in asked]}
+        """The coordinator's answer and what it wasn't asked for."""
+        return {"topics": [*answer["topics"], *(topic for topic in unknown if topic["partitions"])]}
 
+    if not body.topics:
+        return whole({"topics": []})
     return broker.groups.change(
         request,
         body.group_id,
@@ -40,11 +41,19 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     )
 
 
+def take_unknown(broker: Broker, topic: Any) -> list[Any]:
+    """Takes the partitions that don't exist out of a request's topic, and returns them."""
+    known = broker.image.topics[topic.name].partitions if topic.name in broker.image.topics else {}
+    unknown = [each for each in topic.partitions if each.partition_index not in known]
+    topic.partitions = [each for each in topic.partitions if each.partition_index in known]
+    return unknown
+
+
 def refuse(topics: list[Any], error: KafkaError) -> dict[str, Any]:
     """The API has no error for the whole: every partition says it."""
-    return {"topics": [failed(topic, error.error) for topic in topics]}
+    return {"topics": [failed(topic, topic.partitions, error.error) for topic in topics]}
 
 
-def failed(topic: Any, error: Error) -> dict[str, Any]:
-    partitions = [{"partition_index": each.partition_index, "error_code": error} for each in topic.partitions]
-    return {"name": topic.name, "partitions": partitions}
+def failed(topic: Any, partitions: list[Any], error: Error) -> dict[str, Any]:
+    results = [{"partition_index": each.partition_index, "error_code": error} for each in partitions]
+    return {"name": topic.name, "partitions": results}

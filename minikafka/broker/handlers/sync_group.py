@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minikafka.wire.errors import Error, KafkaError
+
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
     from minikafka.broker.waiting import Wait
@@ -16,6 +18,8 @@ KEY, VERSIONS = 14, (0, 5)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    if request.version >= 5 and None in (request.body.protocol_type, request.body.protocol_name):
+        raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
     return broker.groups.change(
         request,
         request.body.group_id,

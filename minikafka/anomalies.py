@@ -1,0 +1,137 @@
+"""What must never happen, looked for in a trace. The same detectors serve lessons, checks and the fault simulator.
+
+A group's promise, whatever fails: a member owns a partition from its assignment until it gives it up, loses it, or is
+fenced, which means that the coordinator counts it out; and no partition has two owners who are not fenced. A member may
+be fenced long before it learns of it (a frozen process). It may then still hold partitions, and read; what it may not
+do is commit.
+
+An anomaly has a name:
+
+    two owners       two members who are both not fenced own a partition
+    early move       a partition was given away while its owner had not given it up
+    fenced commit    a commit of a member that is out, or of a past generation, was accepted
+    stale share      a member took a share that was not made for its generation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from minikafka.trace import Event
+
+TWO_OWNERS, EARLY_MOVE, FENCED_COMMIT, STALE_SHARE = "two owners", "early move", "fenced commit", "stale share"
+
+Part = tuple[str, str, int]  # group, topic, partition
+
+
+class Anomaly(NamedTuple):
+    """name: as above. event: the id of the event at which it shows. at: ms. what: in one sentence."""
+
+    name: str
+    event: tuple[str, int]
+    at: int
+    what: str
+
+
+class GroupWatch:
+    """Follows the groups of a trace, event by event.
+
+    holders: who holds a partition by its own account, node -> member id. fenced: member ids that are out. absent: static
+    members that kept their place in a generation which they have not joined, so that nothing of theirs is accepted.
+    """
+
+    def __init__(self) -> None:
+        self.holders: dict[Part, dict[str, str]] = {}
+        self.fenced: set[str] = set()
+        self.absent: dict[str, set[str]] = {}
+        self._generation: dict[str, int] = {}  # classic groups only
+        self._made: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def see(self, event: Event) -> Iterator[Anomaly]:
+        """Take in one event; gives the anomalies that it shows."""
+        detail = event.detail
+        if event.kind == "PartitionsAssigned":
+            yield from self._assigned(event)
+        elif event.kind in ("PartitionsRevoked", "PartitionsLost"):
+            for part in parts(detail["group"], detail["partitions"]):
+                self.holders.get(part, {}).pop(event.node, None)
+        elif event.kind in ("NodeCrashed", "NodeRestarted"):
+            for holders in self.holders.values():
+                holders.pop(event.node, None)
+        elif event.kind == "MemberLeft":
+            self.fenced.add(detail["member"])
+        elif event.kind == "MemberJoined":
+            self.fenced.discard(detail["member"])  # KIP-848: a member keeps its id when it joins again
+        elif event.kind == "GenerationBegan":
+            self._generation[detail["group"]] = detail["generation"]
+            self.absent[detail["group"]] = set(detail["absent"])
+        elif event.kind == "GroupLoaded":
+            self._loaded(detail["members"])
+        elif event.kind == "AssignmentMade" and detail["by"] != "coordinator":
+            self._made[detail["group"], detail["generation"]] = detail["assignment"]
+            for member, given in detail["assignment"].items():
+                yield from self._given(event, member, given)
+        elif event.kind == "MemberReconciled":
+            yield from self._given(event, detail["member"], detail["owned"])
+        elif event.kind == "OffsetCommitted":
+            yield from self._committed(event)
+
+    def owners(self, part: Part) -> dict[str, str]:
+        """Who owns a partition: those who hold it and are not fenced, node -> member id."""
+        out = self.fenced | self.absent.get(part[0], set())
+        return {node: member for node, member in self.holders.get(part, {}).items() if member not in out}
+
+    def _loaded(self, members: dict[str, list[str]]) -> None:
+        """A new coordinator goes on with the last agreement: who was put out in a rebalance that never ended is in it
+        again, and nobody has got its partitions.
+        """
+        for group, names in members.items():
+            self.fenced -= set(names)
+            self._generation.pop(group, None)
+
+    def _assigned(self, event: Event) -> Iterator[Anomaly]:
+        group, member = event.detail["group"], event.detail["member"]
+        made = self._made.get((group, event.detail["generation"]), {}).get(member)
+        if event.detail["generation"] == self._generation.get(group):
+            self.absent.get(group, set()).discard(member)
+        for part in parts(group, event.detail["partitions"]):
+            self.holders.setdefault(part, {})[event.node] = member
+            owners = self.owners(part)
+            if event.node in owners and len(owners) > 1:
+                yield anomaly(TWO_OWNERS, event, f"{' and '.join(sorted(owners))} own {label(part)}")
+            if made is not None and [part[1], part[2]] not in made:
+                generation = event.detail["generation"]
+                yield anomaly(STALE_SHARE, event, f"{event.node} took {label(part)}, not its in generation {generation}")
+
+    def _given(self, event: Event, member: str, given: list[list[Any]]) -> Iterator[Anomaly]:
+        for part in parts(event.detail["group"], given):
+            for node, owner in self.owners(part).items():
+                if owner != member:
+                    yield anomaly(EARLY_MOVE, event, f"{label(part)} went to {member} while {node} still owned it")
+
+    def _committed(self, event: Event) -> Iterator[Anomaly]:
+        member, generation = event.detail["member"], event.detail["generation"]
+        current = self._generation.get(event.detail["group"], generation)
+        if member in self.fenced:
+            yield anomaly(FENCED_COMMIT, event, f"{member} is out, and its commit was accepted")
+        elif member and generation != current:
+            yield anomaly(FENCED_COMMIT, event, f"{member} committed in generation {generation}, it is {current}")
+
+
+def group_anomalies(trace: Iterable[Event]) -> list[Anomaly]:
+    """All anomalies of groups in a trace, in order."""
+    watch = GroupWatch()
+    return [found for event in trace for found in watch.see(event)]
+
+
+def parts(group: str, partitions: Iterable[Any]) -> list[Part]:
+    return [(group, topic, number) for topic, number in partitions]
+
+
+def label(part: Part) -> str:
+    return f"{part[1]}-{part[2]}"
+
+
+def anomaly(name: str, event: Event, what: str) -> Anomaly:
+    return Anomaly(name, event.id, event.at, what)

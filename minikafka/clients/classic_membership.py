@@ -1,0 +1,398 @@
+"""A member of a classic group: join, be given a share, say that one is alive, and start over when somebody asks to.
+
+One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
+
+1.  Something calls for it: the first poll, a heartbeat answered with REBALANCE_IN_PROGRESS, a new subscription, for the
+    leader also new partitions. It begins at the next poll and not before: until the program comes back, the whole group
+    waits, at most rebalance_timeout (max_poll_interval_ms).
+2.  Prepare: commit what was read (auto-commit). *Eager*: give back all partitions, and the listener is told. From here
+    to step 5 the member reads nothing: "stop the world". *Cooperative*: keep them, and go on reading.
+3.  JoinGroup, with topics and what one had. A first one is refused with MEMBER_ID_REQUIRED and the id to join with, so
+    that a client whose answer got lost does not become a ghost member. It is answered when all members are in: the
+    barrier. One of them is the leader and gets what all have said.
+4.  SyncGroup. The leader sends everyone's share, which its assignor has chosen; the others send nothing, and wait.
+5.  Complete: the listener is told what is new. Cooperative: first what is to be given back; then join once more, since
+    only now that it was revoked may the partition be given to another.
+
+The member's states and what moves it between them are a table, MOVES. Besides these it has a *generation*: the number
+of the rebalance its share is from. A request with an old one is refused, and so nothing that a member does late, after
+the group went on without it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance was missed),
+FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345). In the first two cases it drops what it
+has (on_partitions_lost: another may read it already) and joins anew; in the third it raises and is out.
+
+A static member (group_instance_id) says no goodbye: it may come back within the session and have its share again.
+
+As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and heartbeats at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minikafka.clients import assigning
+from minikafka.clients.coordinator import MOVED, Coordinator
+from minikafka.clients.errors import CommitFailedError, RebalanceInProgressError, refusal
+from minikafka.clients.heartbeats import OUT, Heartbeats
+from minikafka.clients.leader import Leader
+from minikafka.clients.membership import Membership, Task
+from minikafka.clients.structs import TopicPartition
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.clients.consumer import Consumer
+
+UNJOINED, PREPARING, COMPLETING, STABLE = "unjoined", "preparing_rebalance", "completing_rebalance", "stable"
+
+# state, event -> the next state
+MOVES = {
+    (UNJOINED, "join_sent"): PREPARING,
+    (STABLE, "join_sent"): PREPARING,
+    (PREPARING, "member_id_given"): UNJOINED,  # KIP-394: join again with it
+    (PREPARING, "all_joined"): COMPLETING,
+    (PREPARING, "refused"): UNJOINED,
+    (COMPLETING, "refused"): UNJOINED,  # above all: another rebalance has begun in the meantime
+    (COMPLETING, "share_received"): STABLE,
+    (PREPARING, "out"): UNJOINED,  # put out by the coordinator, or gone by itself
+    (COMPLETING, "out"): UNJOINED,
+    (STABLE, "out"): UNJOINED,
+    (UNJOINED, "out"): UNJOINED,
+}
+
+ALIVE = (COMPLETING, STABLE)  # the states with heartbeats
+PATIENCE_MS = 5000  # how much longer than the rebalance timeout the answer to JoinGroup may take, as in Java
+
+
+class ClassicMembership(Membership):
+    """A member of a group with group_protocol="classic"."""
+
+    def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
+        super().__init__(consumer, coordinator)
+        self._assignors = assigning.chosen_assignors(consumer.config["partition_assignment_strategy"])
+        self.cooperative = assigning.cooperative(self._assignors)
+        self._rejoin_why: str | None = None  # why to join at the next poll; None: no need to
+        self._preparing = False  # step 2 is being done
+        self._prepared = False  # step 2 is done
+        self._in_flight = False  # a JoinGroup or a SyncGroup
+        self._attempt = 0  # numbers them; the answer to an earlier one is of no interest
+        self._join_answer: Message | None = None  # came between polls
+        self._retry_at = 0
+        self._joined_topics: list[str] = []
+        self._had: tuple[list[TopicPartition], int] = ([], -1)  # the last share, and its generation
+        self._leader: Leader | None = None  # while it leads
+        self._heartbeats = Heartbeats(self)
+        self._fenced = False  # for good
+
+    # what the consumer calls
+
+    def work(self) -> None:
+        if self.state in ALIVE:
+            self._stay_alive()
+        if self.consumer.in_poll and not self.leaving:
+            self._rebalance()
+
+    def next_work(self) -> list[int | None]:
+        found: list[int | None] = []
+        if self.state in ALIVE:
+            found += [self.overdue_at(), *self._heartbeats.next_work()]
+        if self.consumer.in_poll and self._wants_to_join():
+            waits = self._retry_at > self.consumer.now_ms
+            found.append(self._retry_at if waits else self.coordinator.next_chance())
+        return found
+
+    @property
+    def settled(self) -> bool:
+        return self.state == STABLE and self._rejoin_why is None and not self.tasks
+
+    def subscription_changed(self) -> None:
+        if self.state == UNJOINED or sorted(self.consumer.topics) != self._joined_topics:
+            self.rejoin("the subscription has changed" if self._joined_topics else "it has subscribed")
+
+    def metadata_changed(self) -> None:
+        """The leader watches the partitions of all the group's topics; nobody else does."""
+        if self.state == STABLE and self._leader is not None and self._leader.is_outdated():
+            self.rejoin("the topics' partitions have changed")
+
+    def leave(self, why: str) -> None:
+        self.leaving = True
+        self.tasks.clear()
+        give_back = self.revoke if self.state == STABLE and self.generation >= 0 else self.lose
+        give_back(list(self.consumer.assigned), lambda: self._say_goodbye(why))
+
+    def may_commit(self) -> None:
+        if self.state in (PREPARING, COMPLETING):
+            raise RebalanceInProgressError(
+                f"{self.consumer.name} is in the middle of a rebalance: poll() ends it, then commit what is still yours"
+            )
+        if self.state != STABLE:
+            raise CommitFailedError(self._gone())
+
+    def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
+        if error is Error.REBALANCE_IN_PROGRESS:
+            self.rejoin("the group is already rebalancing")
+            return RebalanceInProgressError(f"{self.coordinator.group_id} is rebalancing: poll() first, then commit")
+        if self.identity != identity and self.state in (PREPARING, COMPLETING):
+            return RebalanceInProgressError(f"{self.coordinator.group_id} has rebalanced since: poll() first")
+        if self.identity == identity:
+            self.put_out(error)
+        return refusal(error) if error is Error.FENCED_INSTANCE_ID else CommitFailedError(self._gone())
+
+    def _gone(self) -> str:
+        return (
+            f"{self.consumer.name} is not a member of group {self.coordinator.group_id} any more, and another may "
+            "have its partitions: the time between two polls was longer than max_poll_interval_ms, or no heartbeat "
+            "came through for session_timeout_ms"
+        )
+
+    # heartbeats and the poll interval: in the background
+
+    def _stay_alive(self) -> None:
+        if self.overdue():
+            seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+            why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
+            self.emit("PollOverdue", member=self.member_id, why=why)
+            self._say_goodbye(why)
+            self._rejoin_why = why
+            return
+        self._heartbeats.work()
+
+    def rebalance_announced(self) -> None:
+        """The coordinator waits for all members to join again. One that is joining already knows."""
+        if self.state == STABLE:
+            self.rejoin("the group is rebalancing")
+
+    # a rebalance: in poll
+
+    def rejoin(self, why: str) -> None:
+        """Join (again) at the next poll."""
+        if self._rejoin_why is None:
+            self._rejoin_why = why
+
+    def _rebalance(self) -> None:
+        if self.coordinator.error is not None:
+            self.fail(self.coordinator.error)
+            self.coordinator.error = None
+        if self._fenced and not self.tasks:
+            self.fail(refusal(Error.FENCED_INSTANCE_ID))
+            return
+        if self._join_answer is not None:
+            answer, self._join_answer = self._join_answer, None
+            self._join_answered(answer)
+        if self._wants_to_join() and self._retry_at <= self.consumer.now_ms and self.coordinator.ready():
+            if self._prepared:
+                self._join()
+            else:
+                self._prepare()
+
+    def _wants_to_join(self) -> bool:
+        busy = self._in_flight or self._preparing or bool(self.tasks)
+        return self._rejoin_why is not None and bool(self.consumer.topics) and not busy
+
+    def _prepare(self) -> None:
+        self._preparing = True
+        if self.generation < 0:
+            self.lose(list(self.consumer.assigned), self._ready_to_join)
+            return
+        if not self.cooperative:
+            for held in self.consumer.assigned.values():
+                held.stop()
+        self.commits.begin_auto("revoke", self._committed)
+
+    def _committed(self) -> None:
+        """What was read is committed as far as possible: the partitions may go."""
+        owned = list(self.consumer.assigned)
+        if self.generation < 0:
+            self.lose(owned, self._ready_to_join)
+        else:
+            topics = self.consumer.topics
+            unwanted = [each for each in owned if each.topic not in topics] if self.cooperative else owned
+            self.revoke(unwanted, self._ready_to_join)
+
+    def _ready_to_join(self) -> None:
+        self._preparing, self._prepared = False, True
+        if self.generation < 0 and self.consumer.assigned:  # put out in the meantime
+            self._prepare()
+        elif self.consumer.in_poll:
+            self._rebalance()
+
+    def _join(self) -> None:
+        config, why = self.consumer.config, self._rejoin_why or ""
+        self._joined_topics = sorted(self.consumer.topics)
+        self._leader = None
+        owned = list(self.consumer.assigned)
+        protocols = [
+            {
+                "name": each.name,
+                "metadata": assigning.encode_subscription(each, self._joined_topics, owned, self.generation, self._had),
+            }
+            for each in self._assignors
+        ]
+        body = {
+            "group_id": self.coordinator.group_id,
+            "session_timeout_ms": config["session_timeout_ms"],
+            "rebalance_timeout_ms": config["max_poll_interval_ms"],
+            "protocol_type": "consumer",
+            "protocols": protocols,
+            "reason": why,
+        } | self._who()
+        self._event("join_sent", why)
+        timeout_ms = max(self.consumer.request_timeout_ms, config["max_poll_interval_ms"] + PATIENCE_MS)
+        self._send("JoinGroup", body, self._join_arrived, timeout_ms)
+
+    def _send(
+        self, api: str, body: dict[str, Any], answer: Callable[[Message], None], timeout_ms: int | None = None
+    ) -> None:
+        self._in_flight = True
+        self._attempt += 1
+        attempt = self._attempt
+
+        def answered(response: Message) -> None:
+            if attempt == self._attempt:
+                self._in_flight = False
+                answer(response)
+
+        def failed() -> None:
+            if attempt == self._attempt:
+                self._in_flight = False
+                self._event("refused", "the coordinator could not be reached")
+                self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
+
+        if self.coordinator.ready():
+            self.coordinator.request(api, body, answered, failed=failed, timeout_ms=timeout_ms)
+        else:  # lost since it has answered JoinGroup
+            failed()
+
+    def _join_arrived(self, response: Message) -> None:
+        if self.consumer.in_poll:
+            self._join_answered(response)
+        else:
+            self._in_flight = True  # until the next poll looks at it
+            self._join_answer = response
+
+    def _join_answered(self, response: Message) -> None:
+        self._in_flight = False
+        error = Error(response.error_code)
+        if error is Error.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
+            self._event("member_id_given", "the coordinator has given it a member id to join with")
+        elif error is not Error.NONE:
+            self._refused(error)
+        else:
+            self.member_id, self.generation = response.member_id, response.generation_id
+            self._heartbeats.restart()
+            leads = response.leader == response.member_id
+            self._event("all_joined", "leads the group" if leads else "waits for the leader's assignment")
+            if leads:
+                self._lead(response)
+            else:
+                self._sync(response.protocol_name, {})
+
+    def _lead(self, response: Message) -> None:
+        """Let the assignor run, in the program's own call, as soon as the group's topics are known."""
+        assignor = next(each for each in self._assignors if each.name == response.protocol_name)
+        self._leader = leader = Leader(self, assignor, response)
+
+        def run() -> None:
+            assignment = leader.assign()
+            if self._leader is leader and self.state == COMPLETING:
+                self._sync(assignor.name, assignment)
+
+        def failed() -> None:
+            if self._leader is leader and self.state == COMPLETING:
+                self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
+                self._event("refused", f"its assignor {assignor.name} failed")
+
+        self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
+
+    def _sync(self, protocol: str, assignment: dict[str, list[tuple[str, int]]]) -> None:
+        shares = [
+            {"member_id": member, "assignment": assigning.encode_assignment(share)}
+            for member, share in assignment.items()
+        ]
+        body = {
+            "group_id": self.coordinator.group_id,
+            "generation_id": self.generation,
+            "protocol_type": "consumer",
+            "protocol_name": protocol,
+            "assignments": shares,
+        } | self._who()
+        self._send("SyncGroup", body, self._sync_answered)
+
+    def _sync_answered(self, response: Message) -> None:
+        error = Error(response.error_code)
+        if error is not Error.NONE:
+            self._refused(error)
+            return
+        self._event("share_received", f"has its share of generation {self.generation}")
+        self._rejoin_why, self._prepared = None, False
+        self._complete(assigning.decode_assignment(response.assignment))
+        self.subscription_changed()
+        self.metadata_changed()
+
+    def _complete(self, share: list[TopicPartition]) -> None:
+        """Take over the share; what goes, and what comes, is told in the program's own call."""
+        self._had = (share, self.generation)
+        owned = self.consumer.assigned
+        gone = [each for each in owned if each not in share]
+        if gone:
+            self.revoke(gone, lambda: self.rejoin("it has given partitions back that others wait for"))
+        self.assign([each for each in share if each not in owned], lambda: None)
+
+    # what goes wrong, and leaving
+
+    def _refused(self, error: Error) -> None:
+        """A JoinGroup or SyncGroup was."""
+        if error in OUT:
+            self.put_out(error)
+            return
+        if error in MOVED:
+            self.coordinator.lost()
+        elif not error.retriable and error is not Error.REBALANCE_IN_PROGRESS:
+            self.fail(refusal(error))
+        if error is not Error.REBALANCE_IN_PROGRESS:
+            self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
+        self._event("refused", f"{error.name}: {error.message}")
+
+    def put_out(self, error: Error) -> None:
+        """The coordinator doesn't take it for a member, or not for one of this generation."""
+        self._reset(f"{error.name}: {error.message}", keep_member_id=error is Error.ILLEGAL_GENERATION)
+        if error is Error.FENCED_INSTANCE_ID:
+            self._fenced = True
+            self.lose(list(self.consumer.assigned), lambda: None)
+        else:
+            self.rejoin(error.name)
+
+    def _say_goodbye(self, why: str) -> None:
+        """Out of the group; a static member keeps its place for a while, so it goes without a word."""
+        stays = self.instance_id is not None or not self.member_id or self.state == UNJOINED
+        if not stays and self.coordinator.ready():
+            body = {
+                "group_id": self.coordinator.group_id,
+                "members": [{"member_id": self.member_id, "reason": why}],
+            }
+            self.coordinator.request("LeaveGroup", body, lambda _: self._left(), failed=self._left)
+        else:
+            self._left()
+        self._reset(why)
+
+    def _left(self) -> None:
+        self.leaving = False
+
+    def _reset(self, why: str, keep_member_id: bool = False) -> None:
+        self._event("out", why)
+        self.generation = -1
+        if not keep_member_id:
+            self.member_id = ""
+        self._attempt += 1
+        self._in_flight, self._join_answer, self._prepared = False, None, False
+        self._rejoin_why = None
+        self._leader = None
+        for task in [each for each in self.tasks if each.kind in ("assigned", "assign") and not each.begun]:
+            self.tasks.remove(task)
+
+    def _who(self) -> dict[str, Any]:
+        return {"member_id": self.member_id, "group_instance_id": self.instance_id}
+
+    def _event(self, event: str, why: str) -> None:
+        self.move(MOVES[self.state, event], why)

@@ -1,0 +1,57 @@
+"""A measured curve: one small plotly figure, and the same numbers as text.
+
+Stored outputs and screen readers get the text. The figure is plotly's own data, without its library, which JupyterLab
+brings: a notebook that holds one stays small.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+COLOURS = ("#0072B2", "#E69F00", "#00795a")  # the theatre's actors
+DASHES = ("solid", "dash", "dot")
+MARKERS = ("circle", "square", "diamond")
+
+
+@dataclass(frozen=True, repr=False)
+class Curve:
+    """lines: name -> y values, one for each x. x_title, y_title: with their units."""
+
+    title: str
+    x_title: str
+    xs: Sequence[float]
+    y_title: str
+    lines: Mapping[str, Sequence[float]]
+
+    def __repr__(self) -> str:
+        rows = [[self.x_title, *self.lines]]
+        rows += [[f"{x:g}", *(f"{ys[number]:.1f}" for ys in self.lines.values())] for number, x in enumerate(self.xs)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ["  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([f"{self.title} ({self.y_title})", *lines])
+
+    def figure(self) -> Any:
+        """The plotly figure."""
+        from plotly import graph_objects
+
+        figure = graph_objects.Figure()
+        for number, (name, ys) in enumerate(self.lines.items()):
+            line = {"color": COLOURS[number % 3], "dash": DASHES[number % 3]}
+            marker = {"symbol": MARKERS[number % 3], "size": 8}
+            figure.add_scatter(x=list(self.xs), y=list(ys), name=name, mode="lines+markers", line=line, marker=marker)
+        figure.update_layout(
+            title=self.title, template="simple_white", width=640, height=360, margin={"t": 80, "r": 20},
+            legend={"orientation": "h", "x": 0, "y": 1.12}, yaxis_rangemode="tozero",
+        )  # fmt: skip
+        figure.update_xaxes(title=self.x_title)
+        figure.update_yaxes(title=self.y_title)
+        return figure
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if os.environ.get("MINIKAFKA_PICTURES") != "text":
+            bundle["application/vnd.plotly.v1+json"] = self.figure().to_plotly_json()
+        return bundle

@@ -1,0 +1,176 @@
+"""`minikafka demo`: the rebalance as a page in the browser, without Jupyter.
+
+A group reads six partitions while records flow; a member joins, freezes or leaves, under three protocols. Or a trace
+that `minikafka serve --trace FILE` has recorded from real clients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from minikafka.simulation.cluster import Cluster
+from minikafka.theatre import picture
+from minikafka.theatre.choices import Choices
+from minikafka.trace import Event
+
+# What the page offers. kip-848 names the protocol; its assignor is `uniform`, the first of group.consumer.assignors.
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "range": {"partition_assignment_strategy": "range"},
+    "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
+    "kip-848": {"group_protocol": "consumer"},
+}
+BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))  # eager, cooperative; classic, KIP-848
+SINCE_MS = 5400  # the pages begin here, when the group has settled
+HAPPENINGS = ("C joins", "A freezes", "A leaves")
+# Short sessions and waits, or the page would show silence most of the time. Kafka's defaults are 45 s, 5 s and 3 s.
+CONFIGS = {
+    "group.consumer.session.timeout.ms": "10000", "group.consumer.heartbeat.interval.ms": "1000",
+    "group.initial.rebalance.delay.ms": "1000",
+}  # fmt: skip
+CLASSIC = {"session_timeout_ms": 10_000, "heartbeat_interval_ms": 1000}
+FLUSH_S = 0.5  # a member needs so long to bring a partition that it gives up in order
+BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
+
+
+class Problem(Exception):
+    """What to tell the user instead of a traceback."""
+
+
+def rebalance(protocol: str, happening: str, seed: int) -> list[Event]:
+    """The trace of one run: two or three members read, then one thing happens."""
+
+    def shop(cluster: Cluster, producer: Any) -> None:
+        number = 0
+        while True:
+            producer.send("orders", key=f"customer {number % 40}", value=f"order {number}")
+            number += 1
+            cluster.sleep(0.1)
+
+    def billing(consumer: Any) -> None:
+        for _ in consumer:
+            pass
+
+    class Flush:
+        def on_partitions_revoked(self, partitions: Any) -> None:
+            cluster.sleep(FLUSH_S * len(partitions))
+
+        def on_partitions_assigned(self, partitions: Any) -> None:
+            pass
+
+    with Cluster(seed=seed, configs=CONFIGS) as cluster:
+        cluster.create_topic("orders", partitions=6)
+        cluster.start(shop, cluster, cluster.producer(client_id="shop"))
+
+        def join(letter: str) -> Any:
+            options = PROTOCOLS[protocol] | ({} if protocol == "kip-848" else CLASSIC)
+            consumer = cluster.consumer(
+                group_id="billing", client_id=f"consumer {letter}", auto_offset_reset="earliest", **options
+            )
+            consumer.subscribe(["orders"], listener=Flush())
+            cluster.start(billing, consumer)
+            return consumer
+
+        members = []
+        for letter in "AB" if happening == "C joins" else "ABC":
+            members.append(join(letter))
+            cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
+        cluster.run(seconds=BEFORE_S)
+        if happening == "C joins":
+            join("C")
+        elif happening == "A freezes":
+            cluster.freeze(members[0], seconds=FROZEN_S)
+        else:
+            members[0].close()
+        cluster.run(seconds=AFTER_S[happening])
+        return list(cluster.trace)
+
+
+def choices(protocol: str, seed: int) -> Choices:
+    """All protocols, alone and two beside each other, with all that can happen."""
+    traces = {(name, what): rebalance(name, what, seed) for name in PROTOCOLS for what in HAPPENINGS}
+    pictures, code = [], []
+    for name in PROTOCOLS:
+        for what in HAPPENINGS:
+            pictures.append(picture("rebalance", traces[name, what], seed=seed, since_ms=SINCE_MS))
+            code.append(_code(name, what))
+    for one, other in BESIDE:
+        for what in HAPPENINGS:
+            beside = traces[other, what]
+            options = {"beside": beside, "names": (one, other), "since_ms": SINCE_MS}
+            pictures.append(picture("rebalance", traces[one, what], seed=seed, **options))
+            code.append(f'picture("rebalance", trace_of["{one}"], beside=trace_of["{other}"])')
+    names = [*PROTOCOLS, "eager beside cooperative", "classic beside KIP-848"]
+    first = list(PROTOCOLS).index(protocol) * len(HAPPENINGS)
+    return Choices([("protocol", names), ("what happens", HAPPENINGS)], pictures, code, first)
+
+
+def _code(name: str, what: str) -> str:
+    options = ", ".join(f'{key}="{value}"' for key, value in PROTOCOLS[name].items())
+    consumer = f'cluster.consumer("orders", group_id="billing", {options})'
+    line = {
+        "C joins": f"cluster.start(billing, {consumer})",
+        "A freezes": f"a = {consumer}; cluster.freeze(a, seconds={FROZEN_S})",
+        "A leaves": f"a = {consumer}; a.close()",
+    }[what]
+    return f"{line}  # giving a partition up takes {FLUSH_S} s here, sessions 10 s"
+
+
+def recorded(path: Path) -> list[Event]:
+    """The events of a file that `minikafka serve --trace` wrote; a last line cut short by a kill is left out."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return list(_events(path, file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(f"can't read {path}: {error}") from error
+
+
+def _events(path: Path, lines: Any) -> Iterator[Event]:
+    broken = 0
+    for number, line in enumerate(lines, 1):
+        if broken:
+            raise Problem(f"{path}, line {broken}, is no event: was it written by `minikafka serve --trace`?")
+        try:
+            yield Event.from_json(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            broken = number
+    if broken == 1:
+        raise Problem(f"{path} holds no event: was it written by `minikafka serve --trace`?")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the page and show it."""
+    try:
+        path = _write(args)
+    except Problem as problem:
+        print(f"minikafka demo: {problem}", file=sys.stderr)
+        return 1
+    print(f"the rebalance is in {path}")
+    if not os.environ.get("MINIKAFKA_NO_BROWSER") and not webbrowser.open(path.as_uri()):
+        print("no browser was found: open that file in one")
+    return 0
+
+
+def _write(args: argparse.Namespace) -> Path:
+    if args.trace:
+        trace = recorded(Path(args.trace))
+        if not any(event.kind == "MemberJoined" for event in trace):
+            raise Problem(f"in {args.trace} nobody joins a group: let consumers with a group_id read, then stop them")
+        pages: Any = picture("rebalance", trace, group=args.group)
+        if not pages.scenes:
+            raise Problem(f"in {args.trace} there is no group {args.group!r}")
+    else:
+        pages = choices(args.protocol, args.seed)
+    path = Path(args.out) if args.out else Path(tempfile.mkdtemp(prefix="minikafka-")) / "rebalance.html"
+    try:
+        pages.save(path)
+    except OSError as error:
+        raise Problem(f"can't write {path}: {error.strerror}") from error
+    return path.resolve()

@@ -1,0 +1,185 @@
+"""The cluster's consumer groups: looked at without a client and without taking time, changed by requests."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minikafka.clients.assigning import decode_assignment
+from minikafka.clients.errors import KafkaTimeoutError, refusal
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.groups import Groups
+from minikafka.simulation.calls import Book, recorded
+from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.mishaps import Target, clients_of
+from minikafka.simulation.overview import columns
+from minikafka.simulation.programs import Program, never
+from minikafka.simulation.topics import PATIENCE_MS, Topics, raise_refusal
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.simulation.handles import Handle
+
+RETRY_MS = 100
+
+
+class GroupMember(NamedTuple):
+    """One member, as its coordinator sees it. partitions: what it was given."""
+
+    member_id: str
+    client: str
+    instance_id: str | None
+    partitions: list[TopicPartition]
+
+
+class GroupDescription(NamedTuple):
+    """A group. generation: the classic generation, or the group epoch. assignor: "" while none is agreed on."""
+
+    group: str
+    type: str
+    state: str
+    generation: int
+    assignor: str
+    members: list[GroupMember]
+    committed: dict[TopicPartition, int]
+    lag: dict[TopicPartition, int]
+
+    def __repr__(self) -> str:
+        head = f"group {self.group} ({self.type}): {self.state}, generation {self.generation}, {self.assignor or '-'}"
+        rows: list[list[Any]] = [["partition", "committed", "lag", "member"]]
+        owner = {partition: member.client for member in self.members for partition in member.partitions}
+        for partition in sorted({*owner, *self.committed}):
+            offsets = [each.get(partition, "-") for each in (self.committed, self.lag)]
+            rows.append([partition, *offsets, owner.get(partition, "-")])
+        idle = [member.client for member in self.members if not member.partitions]
+        return "\n".join([head, *columns(rows), *([f"without a partition: {', '.join(idle)}"] if idle else [])])
+
+
+class ConsumerGroups(Topics):
+    """The part of Cluster that is about consumer groups."""
+
+    book: Book
+    _clients: dict[str, Handle]
+
+    def groups(self) -> list[str]:
+        """Names of the groups, in order."""
+        return sorted(name for state in self._group_states() for name in state.groups)
+
+    def group(self, group: str) -> GroupDescription:
+        """What the group's coordinator knows of it, and how far it is behind."""
+        state = self._group_state(group)
+        found = state.groups[group]
+        if isinstance(found, ClassicGroup):
+            said = state.describe_classic(group)
+            members = [
+                GroupMember(
+                    each["member_id"],
+                    each["client_id"],
+                    each["group_instance_id"],
+                    decode_assignment(each["member_assignment"]),
+                )
+                for each in said["members"]
+            ]
+            generation, assignor = found.generation, said["protocol_data"]
+        else:
+            said = state.describe_consumer(group)
+            members = [
+                GroupMember(each["member_id"], each["client_id"], each["instance_id"], _assigned(each["assignment"]))
+                for each in said["members"]
+            ]
+            generation, assignor = said["group_epoch"], said["assignor_name"]
+        committed = self.committed_offsets(group)
+        return GroupDescription(
+            group, found.type, found.state_name, generation, assignor, members, committed, self.lag(group)
+        )
+
+    def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What the group has committed."""
+        offsets = self._group_state(group).offsets.of(group)
+        return dict(sorted((TopicPartition(topic, number), each.offset) for topic, number, each in offsets))
+
+    def lag(self, group: str) -> dict[TopicPartition, int]:
+        """How many records the group is behind in each partition.
+
+        It is measured from the committed offset, as by Kafka's tools: a partition without one is not here.
+        """
+        found = {}
+        for partition, offset in self.committed_offsets(group).items():
+            replica = self._any_broker().broker.replicas.replicas.get(partition)
+            if replica is not None:
+                found[partition] = replica.high_watermark - offset
+        return found
+
+    @recorded
+    def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> None:
+        """Set what a group has committed, as kafka-consumer-groups --reset-offsets does; it must have no members."""
+        topics: dict[str, list[dict[str, Any]]] = {}
+        for (topic, number), each in offsets.items():
+            offset = each if isinstance(each, int) else each.offset
+            part = {"partition_index": number, "committed_offset": offset, "committed_metadata": ""}
+            topics.setdefault(topic, []).append(part)
+        body = {"group_id": group, "topics": [{"name": topic, "partitions": parts} for topic, parts in topics.items()]}
+        response = self._ask("OffsetCommit", body, self._coordinator_of(group))
+        for topic in response.topics:
+            for part in topic.partitions:
+                if part.error_code:
+                    raise refusal(Error(part.error_code), f"alter_offsets({group!r}): {Error(part.error_code).message}")
+
+    @recorded
+    def delete_group(self, group: str) -> None:
+        """Remove a group that has no members, with its committed offsets."""
+        response = self._ask("DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group))
+        raise_refusal(response.results[0], f"delete_group({group!r})")
+
+    @recorded
+    def slow(self, consumer: Target, processing_ms: int) -> None:
+        """From now on the program of this consumer needs so long for each record."""
+        if isinstance(processing_ms, bool) or not isinstance(processing_ms, int) or processing_ms < 0:
+            raise ValueError(f"processing_ms is a number of virtual ms, not {processing_ms!r}")
+        if isinstance(consumer, Program):
+            found = clients_of(consumer)
+        else:
+            name = consumer if isinstance(consumer, str) else getattr(consumer, "name", None)
+            found = [each for each in self._clients.values() if each.name == name]
+        consumers = [each for each in found if isinstance(each, ConsumerHandle)]
+        if not consumers:
+            raise ValueError(f"{consumer!r} is no consumer")
+        for each in consumers:
+            each.slow(processing_ms)
+
+    # inside
+
+    def _group_states(self) -> list[Groups]:
+        return self._any_broker().broker.groups.loaded()
+
+    def _group_state(self, group: str) -> Groups:
+        for state in self._group_states():
+            if group in state.groups:
+                return state
+        names = self.groups()
+        near = difflib.get_close_matches(str(group), names, 1)
+        there = f"there are {', '.join(names)}" if names else "there are none yet"
+        hint = f"did you mean {near[0]!r}?" if near else there
+        raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"there is no group {group!r}; {hint}")
+
+    def _coordinator_of(self, group: str) -> int:
+        """Ask for it, as an admin client does; the first question of all makes the offsets topic."""
+        for _ in range(PATIENCE_MS // RETRY_MS):
+            found = self._ask("FindCoordinator", {"coordinator_keys": [group]}).coordinators[0]
+            error = Error(found.error_code)
+            if error is Error.NONE:
+                return int(found.node_id)
+            if not error.retriable:
+                raise refusal(error, found.error_message)
+            self.kernel.wait(never, RETRY_MS)
+        raise KafkaTimeoutError(f"no coordinator for group {group!r} was found in time")
+
+
+def _assigned(assignment: Mapping[str, Any]) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic["topic_name"], number)
+        for topic in assignment["topic_partitions"]
+        for number in topic["partitions"]
+    ]

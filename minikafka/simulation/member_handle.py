@@ -1,0 +1,275 @@
+"""The calls of a consumer that are about its group: subscribing, the listener, commits, leaving."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from minikafka.clients.consumer import Consumer
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
+from minikafka.clients.future import Future
+from minikafka.clients.membership import Task
+from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
+from minikafka.simulation.calls import recorded
+from minikafka.simulation.handles import Handle
+from minikafka.simulation.programs import never
+
+PATIENCE_MS = 60_000  # of commit() and committed(): Java's default.api.timeout.ms
+GOODBYE_MS = 30_000  # of close()
+
+CALLBACKS = {
+    "revoked": "on_partitions_revoked",
+    "assigned": "on_partitions_assigned",
+    "lost": "on_partitions_lost",
+}
+
+
+class MemberHandle(Handle):
+    """A consumer as far as its group goes. Callbacks of its listener run in its own calls, as in kafka-python."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.processing_ms = int(self.core.config["processing_ms"])
+        self._forget()
+
+    def _forget(self) -> None:
+        """What the program's memory holds, and a crash takes."""
+        self._listener: Any = None
+        self._in_task = False
+        self._given: list[tuple[TopicPartition, int, int, int]] = []  # partition, first and last offset, how many
+        self._batch_left = 0
+        self._completed: deque[Callable[[], None]] = deque()  # callbacks of commit_async() that are due
+
+    @property
+    def core(self) -> Consumer:
+        assert isinstance(self._process.core, Consumer)
+        return self._process.core
+
+    def _restart(self) -> None:
+        self._forget()
+        super()._restart()
+
+    # what it reads
+
+    @recorded
+    def subscribe(self, topics: Iterable[str] | str = (), pattern: str | None = None, listener: Any = None) -> None:
+        """Read these topics: with a group_id one's share of their partitions, else all of them.
+
+        listener: has on_partitions_revoked(partitions), on_partitions_assigned(partitions) and, if it likes,
+        on_partitions_lost(partitions); they are called within this consumer's poll() and close().
+        """
+        self._begin()
+        if pattern is not None:
+            raise ValueError("subscribe(pattern=...) is not here: name the topics")
+        if self.core.assigned and not self.core.topics:
+            raise IllegalStateError(f"{self.name} has assigned its partitions: unsubscribe() first")
+        names = [topics] if isinstance(topics, str) else list(topics)
+        if not names:
+            self.unsubscribe()
+            return
+        self._listener = listener
+        self.core.subscribe(names)
+        self._turn()
+
+    @recorded
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others, whatever a group does."""
+        self._begin()
+        if self.core.topics and self.core.membership is not None:
+            raise IllegalStateError(f"{self.name} has subscribed to topics: unsubscribe() first")
+        self.core.assign([self._partition(each) for each in partitions])
+
+    @recorded
+    def unsubscribe(self) -> None:
+        """Read nothing any more; a member leaves its group."""
+        self._begin()
+        core = self.core
+        core.leave("it unsubscribed", self._now)
+        self._do_tasks(core, in_poll=False)
+        core.assign([])
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self.core.assigned)
+
+    def subscription(self) -> set[str] | None:
+        return set(self.core.topics) or None
+
+    def sleeps_in(self, group_id: str) -> bool:
+        """Whether it is a member of this group that does not poll now: a rebalance has to wait for it."""
+        core = self.core
+        joined = core.membership is not None and bool(core.membership.member_id)
+        return joined and core.config["group_id"] == group_id and not core.closed and not core.in_poll
+
+    # commits
+
+    @recorded
+    def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
+    ) -> None:
+        """Commit offsets, by default the positions of all partitions, and wait until the coordinator has them."""
+        self._begin("commit")
+        self._of_group("commit()")
+        self._work_off()
+        self._run_completed()
+        core, wanted = self.core, self._offsets(offsets)
+        if wanted == {}:
+            return
+        future = core.commit(wanted, "sync", self._now)
+        self._turn()
+        self._await(core, future, timeout_ms, "the coordinator did not confirm the commit in time")
+
+    @recorded
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        callback: Callable[[Any, Any], None] | None = None,
+    ) -> Future:
+        """As commit(), without waiting, and tried once.
+
+        callback(offsets, True or the exception) is called within a later poll(), commit() or close().
+        """
+        self._begin("commit_async")
+        self._of_group("commit_async()")
+        self._work_off()
+        wanted = self._offsets(offsets)
+        told = self.core.positions.consumed() if wanted is None else wanted
+        future = self.core.commit(wanted, "async", self._now)
+        future.wait = self._cluster.wait_for_future
+        if callback is not None:
+            given = callback
+            future.add_callback(lambda value: self._completed.append(lambda: given(told, value)))
+            future.add_errback(lambda error: self._completed.append(lambda: given(told, error)))
+        self._turn()
+        return future
+
+    @recorded
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
+    ) -> int | OffsetAndMetadata | None:
+        """The offset that the group has committed, None if there is none. metadata=True: OffsetAndMetadata."""
+        self._begin("committed")
+        self._of_group("committed()")
+        asked, core = self._partition(partition), self.core
+        future = core.committed([asked], self._now)
+        self._turn()
+        found = self._await(core, future, timeout_ms, "the coordinator did not tell in time")[asked]
+        return found if metadata or found is None else found.offset
+
+    def _await(self, core: Consumer, future: Future, timeout_ms: float | None, why: str) -> Any:
+        if not self._wait(lambda: future.is_done, PATIENCE_MS if timeout_ms is None else timeout_ms):
+            assert core.commits is not None
+            core.commits.give_up(future)
+            raise KafkaTimeoutError(f"{self.name}: {why}")
+        return future.get()
+
+    def _of_group(self, call: str) -> None:
+        if self.core.commits is None:
+            raise IllegalStateError(f"{call} needs a group: the offsets are kept by the group (group_id)")
+
+    def _offsets(self, given: Any) -> dict[TopicPartition, OffsetAndMetadata] | None:
+        if given is None:
+            return None
+        found = {}
+        for partition, each in given.items():
+            offset = getattr(each, "offset", None)
+            if not isinstance(offset, int) or offset < 0:
+                wanted = "{TopicPartition: OffsetAndMetadata(offset, metadata)}"
+                raise TypeError(f"offsets are given as {wanted}, not {each!r}")
+            epoch = getattr(each, "leader_epoch", -1)
+            found[self._partition(partition)] = OffsetAndMetadata(offset, each.metadata or "", epoch)
+        return found
+
+    # leaving
+
+    @recorded
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # type: ignore[override]
+        """Commit (autocommit), give the partitions back, leave the group, hang up."""
+        if self._process.core.closed:
+            return
+        self._begin("close")
+        core = self.core
+        if core.commits is not None:
+            self._work_off()
+            self._leave(core, autocommit, GOODBYE_MS if timeout_ms is None else timeout_ms)
+        core.close(self._now)
+        self._turn()
+        self._process.deadline = None
+
+    def _leave(self, core: Consumer, autocommit: bool, patience_ms: float) -> None:
+        until = self._cluster.now_ms + patience_ms
+        if autocommit and core.config["enable_auto_commit"] and core.positions.consumed():
+            future = core.commit(None, "close", self._now)
+            self._turn()
+            self._wait(lambda: future.is_done, patience_ms)
+            assert core.commits is not None
+            core.commits.give_up(future)
+        self._run_completed()
+        core.leave("the consumer is being closed", self._now)
+        try:
+            self._do_tasks(core, in_poll=False)
+        finally:
+            member = core.membership
+            self._wait(lambda: member is None or not member.leaving, max(0, until - self._cluster.now_ms))
+
+    # tasks of the group, and time
+
+    def _do_tasks(self, core: Consumer, in_poll: bool = True) -> None:
+        """What the group wants of the program: callbacks, and the leader's assignor. What it raises, it raises here."""
+        while (task := core.begin_task(self._now)) is not None:
+            error: Exception | None = None
+            self._in_task = True
+            try:
+                self._do(task)
+            except Exception as raised:
+                error = raised
+            self._in_task = False
+            core.end_task(task, error, self._now, in_poll)
+            self._turn()
+            for remark in core.remarks:
+                print(f"{self.name}: {remark}")
+            core.remarks.clear()
+            if error is not None:
+                raise error
+        self._turn()
+
+    def _do(self, task: Task) -> None:
+        if task.run is not None:
+            task.run()
+        elif self._listener is not None:
+            callback = getattr(self._listener, CALLBACKS[task.kind], None)
+            if callback is None and task.kind == "lost":
+                callback = self._listener.on_partitions_revoked
+            if callback is not None:
+                callback(list(task.partitions))
+
+    def _run_completed(self) -> None:
+        """Call the callbacks of commit_async() that are due."""
+        while self._completed:
+            self._completed.popleft()()
+
+    def _give(self, records: dict[TopicPartition, list[ConsumerRecord]]) -> None:
+        """The program has these records now, and will need time for them."""
+        if self.processing_ms:
+            for partition, found in records.items():
+                self._given.append((partition, found[0].offset, found[-1].offset, len(found)))
+
+    def _work_off(self) -> None:
+        """Let the time pass that the program needs for what it was given: this call begins so much later."""
+        while self._given:
+            partition, first, last, count = self._given.pop(0)
+            self._cluster.kernel.wait(never, count * self.processing_ms)
+            self._begin()
+            trace = self.core.trace
+            trace.now = self._cluster.now_ms
+            if trace:
+                topic, number = partition
+                trace.emit("RecordsProcessed", topic=topic, partition=number, offsets=[first, last])
+
+    def slow(self, processing_ms: int) -> None:
+        """From now on the program needs so long for each record."""
+        self.processing_ms = processing_ms
+        trace = self.core.trace
+        trace.now = self._cluster.now_ms
+        if trace:
+            trace.emit("ProcessingSlowed", processing_ms=processing_ms)

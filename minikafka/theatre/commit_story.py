@@ -1,0 +1,315 @@
+"""What a trace tells about one partition, its readers in one group, and what they do with each record: the fold of the
+commit point's picture (commit_point.py draws it).
+
+A record is done when its effect is written to a table outside Kafka (EffectWritten); in a trace without such events,
+when it is handed over. Between the two it is *in hand*: in the memory of a process that may crash. From this follow,
+at the exact event, the two anomalies: a record is skipped when nobody holds it any more and the committed offset (or a
+reader's new position) is behind it; it is a duplicate when its effect is written a second time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minikafka.theatre.casting import busiest_topic, groups_of_members
+from minikafka.theatre.log_story import LogStory
+from minikafka.theatre.play import QUIETLY, Told
+from minikafka.trace import Event
+
+HOW = {
+    "auto": "Auto-commit: ",
+    "close": "On closing, ",
+    "revoke": "Before it gives the partition up, ",
+}
+
+
+class CommitStory(LogStory):
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        table: str | None = None,
+        **options: Any,
+    ) -> None:
+        commits = [event for event in trace if event.kind == "OffsetCommitted"]
+        topic = topic or busiest_topic(commits) or busiest_topic([e for e in trace if e.kind == "RecordsPolled"])
+        topic = topic or busiest_topic(trace)
+        mine = [event for event in trace if event.detail.get("topic") == topic]
+        partition = _busiest(mine) if partition is None else partition
+        super().__init__(trace, topic=topic, partitions=[partition], **options)
+        here = [event.detail["group"] for event in commits if event.detail["topic"] == topic]
+        groups = [event.detail["group"] for event in trace if event.detail.get("group")]
+        self.group = group or next((name for name, _ in Counter(here or groups).most_common(1)), "")
+        self.groups = groups_of_members(trace)
+        tables = [event.detail["table"] for event in trace if event.kind == "EffectWritten"]
+        self.table = table or (tables[0] if tables else "")
+        self.title = f"{self.group or 'A reader'} and partition {partition} of {topic}" if topic else "The commit point"
+        self.committed: int | None = None
+        self.commit: tuple[str, int] | None = None  # id of the event that moved it
+        self.under_way: dict[str, int] = {}  # reader -> offset of a commit that has no answer yet
+        self.asked: dict[int, tuple[str, int]] = {}  # offset -> id of the event that last asked to commit it
+        self.given: set[int] = set()  # offsets handed over to anyone of the group
+        self.undone: set[int] = set()  # those of them whose effect isn't there, and that may come yet
+        self.in_hand: dict[str, list[int]] = {}  # reader -> offsets handed over and not done
+        self.effects: dict[int, list[int]] = {}  # offset -> numbers of the events that wrote its effect
+        self.skipped: dict[int, int] = {}  # offset -> number of the event after which nobody will read it
+        self.furthest: int | None = None  # the group has read up to here
+        self.crashed: tuple[str, int] | None = None
+
+    def see(self, event: Event) -> Told | None:
+        if event.kind == "EffectWritten":
+            return self._see_EffectWritten(event, event.detail)
+        if event.detail.get("group", self.group) != self.group:
+            return None
+        if self.groups.get(event.node, self.group) != self.group:
+            return None
+        if event.kind.startswith("Node") and event.node in self.groups and event.node not in self.readers:
+            return None  # a member that reads other partitions
+        return super().see(event)
+
+    # -- handed over, done
+
+    def _see_RecordsPolled(self, event: Event, d: dict[str, Any]) -> Told:
+        offsets = [record[0] for record in d["records"]]
+        if not offsets:
+            self._reader(event.node).next[d["partition"]] = d["position"]
+            return QUIETLY
+        skipped = self._jump(offsets[0])
+        again = [offset for offset in offsets if offset in self.given]
+        told = super()._see_RecordsPolled(event, d)
+        self.given.update(offsets)
+        self.undone.update(offset for offset in offsets if offset not in self.effects)
+        self.furthest = max(self.furthest or 0, d["position"])
+        if self.table:
+            held = [offset for offset in self.in_hand.get(event.node, ()) if offset not in self.effects]
+            self.in_hand[event.node] = [*held, *offsets]
+        else:
+            for offset in offsets:
+                self._done(offset)
+        told.sentence = (
+            f"{event.node} is handed {records(offsets)}{self._value(offsets)}: its next one is {d['position']}."
+        )
+        if again:
+            told.sentence += f" {_Records(again)} had been handed over before: the poll went back."
+            told.trouble = told.trouble or not self.table
+            told.because = self.commit or told.because
+        return self._with_skipped(told, skipped)
+
+    def _value(self, offsets: Sequence[int]) -> str:
+        record = self._log(self.chosen[0]).records.get(offsets[0])
+        return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
+
+    def _see_EffectWritten(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if d["table"] != self.table or d.get("topic") not in (None, self.topic):
+            return None
+        if d.get("partition") not in (None, self.chosen[0]):
+            return None
+        offset = self._meant(event, d)
+        if offset is None:
+            return None
+        times = self._done(offset)
+        for held in self.in_hand.values():
+            if offset in held:
+                held.remove(offset)
+        twice = f" {'again' if times == 2 else 'yet again'}: a duplicate" if times > 1 else ""
+        return Told(
+            f"{event.node} writes record {offset} to {self.table}{twice}.",
+            self._once(f"duplicate of {offset}") and "duplicate" if times > 1 else self._once("first effect"),
+            times > 1,
+            marks=self._mark("effects", str(offset), times > 1),
+        )
+
+    def _meant(self, event: Event, d: dict[str, Any]) -> int | None:
+        """The record behind an effect that does not name one: the oldest in its writer's hand."""
+        if d.get("offset") is not None:
+            return int(d["offset"])
+        held = self.in_hand.get(event.node) or next((held for held in self.in_hand.values() if held), [])
+        return held[0] if held else None
+
+    def _done(self, offset: int) -> int:
+        """How often this record's effect is there now."""
+        self.effects.setdefault(offset, []).append(self.number)
+        self.skipped.pop(offset, None)
+        self.undone.discard(offset)
+        return len(self.effects[offset])
+
+    # -- commits
+
+    def _see_CommitSent(self, event: Event, d: dict[str, Any]) -> Told | None:
+        offset = next((o for topic, p, o in d["offsets"] if (topic, p) == (self.topic, self.chosen[0])), None)
+        if offset is None or event.node not in self.readers:
+            return None
+        if offset == self.committed:  # auto-commit says the same every few seconds
+            return None
+        self.under_way[event.node], self.asked[offset] = offset, event.id
+        said = f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note {offset} as the offset to read next."
+        return Told(said, marks=self._mark(event.node, "commit"))
+
+    def _see_CommitAcknowledged(self, event: Event, d: dict[str, Any]) -> Told | None:
+        self.under_way.pop(event.node, None)
+        return QUIETLY
+
+    def _see_CommitFailed(self, event: Event, d: dict[str, Any]) -> Told | None:
+        self.under_way.pop(event.node, None)
+        return Told(f"{event.node} could not commit: {d['error']}.", d["error"], True,
+                    marks=self._mark(event.node, "refused", True))  # fmt: skip
+
+    def _see_OffsetCommitted(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if d["offset"] == self.committed:
+            return None
+        before, self.committed, self.commit = self.committed, d["offset"], event.id
+        held = sorted(o for held in self.in_hand.values() for o in held if o < d["offset"])
+        sentence = (
+            f"Group {self.group} has committed {d['offset']}: whoever starts now reads record {d['offset']} next."
+        )
+        if before is not None and d["offset"] < before:
+            sentence = (
+                f"Group {self.group} has committed {d['offset']}, which is behind {before}: records will come again."
+            )
+        if self.table and held:
+            sentence += f" {_Records(held)} {_are(held)} in hand and not yet in {self.table}."
+        told = Told(sentence, self._once("first commit"), because=self.asked.get(d["offset"]),
+                    marks=self._mark("commits", str(d["offset"])))  # fmt: skip
+        return self._with_skipped(told, self._settle())
+
+    def _see_OffsetsExpired(self, event: Event, d: dict[str, Any]) -> Told:
+        self.committed, self.commit = None, event.id
+        sentence = f"The committed offset of group {self.group} has expired: it is deleted."
+        return Told(sentence, "the commit expires", True, marks=self._mark("commits", "expired", True))
+
+    def _see_GroupDeleted(self, event: Event, d: dict[str, Any]) -> Told:
+        self.committed, self.commit = None, event.id
+        return Told(f"Group {self.group} is deleted, with its commits.", "the group is deleted",
+                    marks=self._mark("commits", "deleted"))  # fmt: skip
+
+    def _see_SegmentRolled(self, event: Event, d: dict[str, Any]) -> Told:
+        super()._see_SegmentRolled(event, d)
+        return QUIETLY  # no story of this picture
+
+    # -- readers come and go
+
+    def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
+        skipped = self._jump(d["offset"])
+        told = super()._see_PositionReset(event, d)
+        if told is QUIETLY:
+            return told
+        told.because = told.because or self.commit
+        return self._with_skipped(told, skipped)
+
+    def _see_PartitionsAssigned(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
+            return None
+        self._reader(event.node)
+        return Told(f"{event.node} is given partition {self.chosen[0]}, in generation {d['generation']} of the group.",
+                    because=self.crashed, marks=self._mark(event.node, "assigned"))  # fmt: skip
+
+    def _see_PartitionsRevoked(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
+            return None
+        self._reader(event.node).next.pop(self.chosen[0], None)
+        return Told(f"{event.node} gives partition {self.chosen[0]} up.", marks=self._mark(event.node, "revoked"))
+
+    _see_PartitionsLost = _see_PartitionsRevoked
+
+    def _see_MemberLeft(self, event: Event, d: dict[str, Any]) -> Told:
+        return Told(f"{d.get('client') or d['member']} is out of the group: {d['why']}.", because=self.crashed)
+
+    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+        held = self.in_hand.pop(event.node, [])
+        under_way = self.under_way.pop(event.node, None)
+        told = super()._see_NodeCrashed(event, d)
+        if event.node not in self.readers:
+            return told
+        self.crashed = event.id
+        skipped = self._settle()
+        again = [offset for offset in held if offset not in self.skipped and offset not in self.effects]
+        done = [offset for offset in self.effects if self.committed is None or offset >= self.committed]
+        if under_way is not None and under_way != self.committed:
+            told.sentence += f" Its commit of {under_way} may be on its way."
+        if again:
+            told.sentence += f" {_Records(again)}, in hand, will come again: not committed."
+        elif done and self.table:
+            told.sentence += (
+                f" {_Records(sorted(done))} {_are(done)} in {self.table} and not committed: will come again."
+            )
+        return self._with_skipped(told, skipped)
+
+    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+        if event.node in self.readers:
+            self.readers[event.node].next.pop(self.chosen[0], None)
+        told = super()._see_NodeRestarted(event, d)
+        if event.node in self.readers:
+            told.sentence = f"{event.node} is back, and remembers nothing."
+        return told
+
+    def _see_ClientClosed(self, event: Event, d: dict[str, Any]) -> Told | None:
+        self.in_hand.pop(event.node, None)
+        told = super()._see_ClientClosed(event, d)
+        if told is None:
+            return None
+        return self._with_skipped(told, self._settle())
+
+    # -- who will never be read
+
+    def _settle(self) -> list[int]:
+        """Records that were handed over, are not done, in nobody's hand, and behind the committed offset."""
+        held = {offset for offsets in self.in_hand.values() for offset in offsets}
+        behind = [offset for offset in self.undone if self.committed is not None and offset < self.committed]
+        return self._skip(sorted(offset for offset in behind if offset not in held))
+
+    def _jump(self, offset: int) -> list[int]:
+        """Records that a reader goes past without reading them, where the group was before."""
+        if self.furthest is None or offset <= self.furthest:
+            return []
+        known = self._log(self.chosen[0]).records
+        past = [each for each in range(self.furthest, offset) if each in known]
+        self.furthest = offset
+        return self._skip(past)
+
+    def _skip(self, offsets: Iterable[int]) -> list[int]:
+        new = [each for each in offsets if each not in self.effects and each not in self.skipped]
+        self.skipped.update(dict.fromkeys(new, self.number))
+        self.undone.difference_update(new)
+        return new
+
+    def _with_skipped(self, told: Told, skipped: list[int]) -> Told:
+        if skipped:
+            nobody = "nobody will read it again" if len(skipped) == 1 else "nobody will read them again"
+            told.sentence += f" {_Records(skipped)} {_are(skipped)} skipped: {nobody}."
+            told.trouble = True
+            told.chapter = "skipped"
+            told.marks += self._mark(
+                "effects", f"{skipped[0]} skipped" if len(skipped) == 1 else f"{len(skipped)} skipped", True
+            )
+        return told
+
+
+def records(offsets: Sequence[int]) -> str:
+    """record 4 · records 4 and 6 · records 4 to 6"""
+    first, last = offsets[0], offsets[-1]
+    if len(offsets) == 1:
+        return f"record {first}"
+    if last - first + 1 == len(offsets):
+        return f"records {first} {'and' if len(offsets) == 2 else 'to'} {last}"
+    return f"records {', '.join(map(str, offsets[:-1]))} and {last}" if len(offsets) <= 6 else f"{len(offsets)} records"
+
+
+def _Records(offsets: Sequence[int]) -> str:
+    words = records(offsets)
+    return words[:1].upper() + words[1:]
+
+
+def _are(offsets: Sequence[int]) -> str:
+    return "is" if len(offsets) == 1 else "are"
+
+
+def _busiest(mine: Sequence[Event]) -> int:
+    """The partition that most happens to, of those that are read."""
+    read = [event for event in mine if event.kind in ("RecordsPolled", "OffsetCommitted", "EffectWritten")]
+    counts = Counter(e.detail["partition"] for e in read or mine if isinstance(e.detail.get("partition"), int))
+    return min(counts, key=lambda number: (-counts[number], number)) if counts else 0

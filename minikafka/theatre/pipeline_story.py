@@ -1,0 +1,385 @@
+"""What a trace tells of a producer's records on their way: the fold of the pipeline's picture (pipeline.py draws it).
+
+A record waits in a batch, the batch travels in a request, the broker writes it, an answer comes back. A batch whose
+answer does not come goes back to the front and leaves again. The story keeps apart what the log holds and what the
+producer knows of it, because everything that goes wrong here goes wrong between the two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.theatre.casting import busiest_partitions, busiest_topic
+from minikafka.theatre.keys import letters
+from minikafka.theatre.play import Play, Told
+from minikafka.trace import Event, moment
+
+MOST_PARTITIONS = 3
+SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
+
+
+@dataclass(eq=False)
+class Batch:
+    """A batch as the producer holds it. records: numbers in the order of send()."""
+
+    number: int
+    partition: int
+    records: list[int] = field(default_factory=list)
+    state: str = "lingers"
+    base_sequence: int = -1
+    sent: tuple[str, int] | None = None
+
+
+@dataclass
+class Request:
+    """One Produce request. batches: what it carries; open: those of them that are in flight still.
+
+    state: on its way, written, known, refused, lost, answer lost.
+    """
+
+    key: tuple[Any, Any]
+    attempt: int
+    acks: Any
+    batches: list[Batch] = field(default_factory=list)
+    open: list[Batch] = field(default_factory=list)
+    state: str = "on its way"
+
+
+class PipelineStory(Play):
+    def __init__(
+        self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(trace, **options)
+        sent = [event for event in trace if event.kind == "PartitionChosen" and "batch" in event.detail]
+        self.topic = topic or busiest_topic(sent) or busiest_topic(trace)
+        sent = [event for event in sent if event.detail["topic"] == self.topic]
+        busiest = Counter(event.node for event in sent).most_common(1)
+        self.producer = producer or (busiest[0][0] if busiest else "")
+        mine = [event for event in trace if event.detail.get("topic") == self.topic]
+        self.chosen = busiest_partitions(mine, MOST_PARTITIONS)
+        words = [(e.detail["value"], e.detail["key"]) for e in sent if e.node == self.producer]
+        values = len({value for value, _ in words}) > 1 or not any(key for _, key in words)
+        self.letters = letters(value if values else key for value, key in words)
+        self.by_value = values
+        self.title = f"{self.producer}'s pipeline to {self.topic}" if self.producer else "The producer's pipeline"
+        started = (e for e in trace if e.kind == "ClientStarted" and e.node == self.producer)
+        self.config: dict[str, Any] = next((event.detail.get("config", {}) for event in started), {})
+        self.records: list[list[Any]] = []  # of each record sent: letter, key, value
+        self.batches: dict[int, Batch] = {}  # by number; a producer that starts again counts anew
+        self.buffer: list[Batch] = []  # batches that wait, the next to leave first
+        self.in_flight: dict[tuple[Any, Any], Request] = {}
+        self.made: dict[tuple[Any, Any], Request] = {}  # every request; one may arrive after it was given up
+        self.broken: set[Any] = set()  # connections on which nothing arrives any more
+        self.logs: dict[int, list[list[Any]]] = {}  # partition -> [offset, record or None, "" | again | late]
+        self.copies: Counter[int] = Counter()
+        self.lost: dict[int, None] = {}
+        self.late: dict[int, None] = {}
+        self.acknowledged = self.failed = self.requests_sent = 0
+        self.down: dict[str, str] = {}
+        self.said: set[str] = set()
+
+    # -- fold
+
+    def see(self, event: Event) -> Told | None:
+        handler: Callable[[Event, dict[str, Any]], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
+        if handler is None or event.detail.get("topic", self.topic) != self.topic:
+            return None
+        if event.kind in _THE_PRODUCERS and event.node != self.producer:
+            return None
+        return handler(event, event.detail)
+
+    def _once(self, chapter: str) -> str | None:
+        if chapter in self.said:
+            return None
+        self.said.add(chapter)
+        return chapter
+
+    def _mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
+        return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
+
+    def _sweep(self) -> None:
+        """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
+        over = [key for key, request in self.in_flight.items() if request.acks == 0 and request.state != "on its way"]
+        for key in over:
+            del self.in_flight[key]
+
+    def _names(self, records: Sequence[int]) -> str:
+        """The letters of some records, for a mark."""
+        return " ".join(str(self.records[n][0]) for n in records) if len(records) <= 3 else f"+{len(records)}"
+
+    def _see_ClientStarted(self, event: Event, d: dict[str, Any]) -> None:
+        self.config = d.get("config", {})
+
+    def _see_TopicCreated(self, event: Event, d: dict[str, Any]) -> Told:
+        for partition in self.chosen:
+            self.logs.setdefault(partition, [])
+        return Told(f"Topic {self.topic} is created. Its log is empty.")
+
+    def _see_PartitionChosen(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if "batch" not in d:
+            return None
+        self._sweep()
+        number = len(self.records)
+        word = d["value"] if self.by_value else d["key"]
+        self.records.append([self.letters[word], d["key"], d["value"]])
+        batch = self.batches.get(d["batch"])
+        what = _quoted(d["value"])
+        if batch is None:
+            batch = self.batches[d["batch"]] = Batch(d["batch"], d["partition"])
+            self.buffer.append(batch)
+            sentence = f"send({what}) returns at once. The record begins batch {batch.number}"
+            linger_ms = self.config.get("linger_ms")
+            sentence += f", which may linger {linger_ms} ms for company." if linger_ms else "."
+        else:
+            sentence = f"send({what}) returns at once. The record joins batch {batch.number}."
+        batch.records.append(number)
+        return Told(sentence, marks=self._mark(SEND, str(self.records[number][0])))
+
+    def _see_BatchFilled(self, event: Event, d: dict[str, Any]) -> Told | None:
+        batch = self.batches.get(d["batch"])
+        if batch is None or batch not in self.buffer:
+            return None
+        batch.state = "full"
+        sentence = f"Batch {batch.number} is full: {_counted(d['count'], 'record')}, {d['size_bytes']} bytes."
+        return Told(sentence + " It need not linger.", self._once("a full batch"), marks=self._mark(SEND, "full"))
+
+    def _see_BatchSent(self, event: Event, d: dict[str, Any]) -> Told | None:
+        batch = self.batches.get(d["batch"])
+        if batch is None:
+            return None
+        self._sweep()
+        key = (d["connection"], d["correlation_id"])
+        if key not in self.in_flight:
+            self.in_flight[key] = self.made[key] = Request(key, d["attempt"], d["acks"])
+            self.requests_sent += 1
+        request = self.in_flight[key]
+        request.batches.append(batch)
+        request.open.append(batch)
+        if batch in self.buffer:
+            self.buffer.remove(batch)
+        batch.base_sequence, batch.sent = d["base_sequence"], event.id
+        records = _counted(d["count"], "record")
+        if d["attempt"] > 1:
+            sentence, chapter = f"Batch {batch.number} leaves once more, attempt {d['attempt']}.", "tried again"
+        else:
+            sentence, chapter = f"Batch {batch.number} leaves with {records}: {d['why']}.", "the first request"
+        if d["acks"] == 0:
+            sentence += " acks=0: for the program it is done, whatever happens now."
+            self.acknowledged += d["count"]
+        text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
+        if d["connection"] not in self.broken:
+            return Told(sentence, self._once(chapter), marks=self._mark(REQUESTS, text))
+        request.state = "lost"
+        sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
+        self._let_go(request)
+        return Told(sentence, None, True, marks=self._mark(REQUESTS, text, True))
+
+    def _let_go(self, request: Request) -> None:
+        """With acks=0 what is lost now is lost for good."""
+        if request.acks == 0:
+            for batch in request.batches:
+                self.lost.update(dict.fromkeys(batch.records))
+
+    def _see_MessageLost(self, event: Event, d: dict[str, Any]) -> Told | None:
+        if d.get("api") != "Produce" or self.producer not in (d["source"], d["target"]):
+            return None
+        on_it = [request for request in self.in_flight.values() if request.key[0] == d["connection"]]
+        self.broken.add(d["connection"])
+        if not on_it:
+            return None
+        if d["answer"]:
+            request = next((each for each in on_it if each.state != "on its way"), on_it[0])
+            request.state = "answer lost"
+            sentence = f"The broker's answer is lost, and the connection with it. What can {self.producer} know now?"
+            return Told(sentence, self._once("an answer is lost"), True, marks=self._mark(ANSWERS, "lost", True))
+        request = on_it[-1]
+        request.state = "lost"
+        self._let_go(request)
+        sentence = f"The request with {self._said(request)} is lost, and the connection with it."
+        if request.acks == 0:
+            sentence += " Nobody will ever know."
+        because = request.batches[0].sent
+        return Told(sentence, self._once("a request is lost"), True, because, self._mark(REQUESTS, "lost", True))
+
+    def _said(self, request: Request) -> str:
+        numbers = [str(batch.number) for batch in request.batches]
+        return f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {', '.join(numbers)}"
+
+    # -- fold: the broker
+
+    def _of(self, event: Event, partition: int) -> tuple[Request | None, Batch | None]:
+        """The request that the broker was serving, and its batch for this partition."""
+        request = self.made.get(event.cause) if event.cause else None
+        batches = request.batches if request else []
+        return request, next((batch for batch in batches if batch.partition == partition), None)
+
+    def _see_RecordsAppended(self, event: Event, d: dict[str, Any]) -> Told | None:
+        partition = d["partition"]
+        if partition not in self.chosen:
+            return None
+        log = self.logs.setdefault(partition, [])
+        request, batch = self._of(event, partition)
+        count = d["last_offset"] - d["base_offset"] + 1
+        if request is None or batch is None:
+            log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
+            who = self.asker(event) or "Somebody else"
+            return Told(f"{who} writes {_counted(count, 'record')}.", marks=self._mark(LOG, f"+{count}"))
+        if request.state == "on its way":
+            request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
+        if request.acks == 0:
+            self.in_flight.pop(request.key, None)
+        highest = max((n for _, n, _ in log if n is not None and n not in batch.records), default=-1)
+        again = [n for n in batch.records if self.copies[n]]
+        late = [n for n in batch.records if n < highest]
+        self.late.update(dict.fromkeys(late))
+        for offset, n in enumerate(batch.records, d["base_offset"]):
+            log.append([offset, n, "again" if self.copies[n] else "late" if n < highest else ""])
+            self.copies[n] += 1
+        offsets = f"offset {d['base_offset']}" if count == 1 else f"offsets {d['base_offset']} to {d['last_offset']}"
+        sentence = f"The broker writes batch {batch.number}: {offsets}."
+        marks = self._mark(LOG, self._names(batch.records), bool(again or late))
+        if again:
+            twice = "The record is" if len(again) == 1 else "Its records are"
+            sentence += f" To the broker this is a new batch like any other. {twice} in the log twice now."
+            return Told(sentence, self._once("written twice"), True, batch.sent, marks)
+        if batch.state == "failed":
+            sentence += " The program was told that it failed."
+            return Told(sentence, self._once("written after all"), True, batch.sent, marks)
+        if late:
+            sentence += f" It was sent before what is already there: {self.records[highest][0]} has overtaken it."
+            return Told(sentence, self._once("overtaken"), True, batch.sent, marks)
+        return Told(sentence, self._once("written"), because=batch.sent, marks=marks)
+
+    def _see_DuplicateRecognized(self, event: Event, d: dict[str, Any]) -> Told | None:
+        request, batch = self._of(event, d["partition"])
+        if request is None or batch is None:
+            return None
+        request.state = "known"
+        sentence = (
+            f"The broker knows batch {batch.number}: this producer's sequence number {batch.base_sequence} is at "
+            f"offset {d['base_offset']}. It writes nothing and answers as it did before."
+        )
+        return Told(sentence, self._once("recognised"), because=batch.sent, marks=self._mark(LOG, "known"))
+
+    def _see_BatchRefused(self, event: Event, d: dict[str, Any]) -> Told | None:
+        request, batch = self._of(event, d["partition"])
+        if request is None or batch is None:
+            return None
+        request.state = "refused"
+        self._let_go(request)
+        sentence = f"The broker refuses batch {batch.number} with {d['error']}: {d['why']}."
+        return Told(sentence, self._once(d["error"]), True, batch.sent, self._mark(LOG, "refused", True))
+
+    # -- fold: what the producer learns
+
+    def _leave(self, batch: Batch) -> None:
+        """The batch is in flight no longer; a request that carries no other goes with it."""
+        for key, request in list(self.in_flight.items()):
+            if batch in request.open:
+                request.open.remove(batch)
+                if not request.open:
+                    del self.in_flight[key]
+
+    def _see_BatchRetried(self, event: Event, d: dict[str, Any]) -> Told | None:
+        batch = self.batches.get(d["batch"])
+        if batch is None:
+            return None
+        self._leave(batch)
+        batch.state = f"again at {moment(event.at + d['backoff_ms'])}"
+        place = 0
+        while place < len(self.buffer) and 0 <= self.buffer[place].base_sequence < batch.base_sequence:
+            place += 1  # sequence numbers keep the order; without them the last one taken back leaves first
+        self.buffer.insert(place, batch)
+        sentence = (
+            f"{_capital(d['why'])}. Written or not? {self.producer} can't tell. It takes batch {batch.number} back"
+        )
+        if d["why"].startswith("the broker said"):
+            sentence = f"{_capital(d['why'])}, which may pass. {self.producer} takes batch {batch.number} back"
+        sentence += f" and tries again in {d['backoff_ms']} ms."
+        return Told(sentence, self._once("taken back"), marks=self._mark(ANSWERS, "none", True))
+
+    def _see_RecordsAcknowledged(self, event: Event, d: dict[str, Any]) -> Told | None:
+        batch = self.batches.get(d["batch"])
+        if batch is None:
+            return None
+        self._leave(batch)
+        self.acknowledged += d["count"]
+        sentence = f"{self.producer} hears that batch {batch.number} is written"
+        sentence += f", from offset {d['base_offset']} on. Its futures are done." if d["base_offset"] >= 0 else "."
+        return Told(sentence, self._once("acknowledged"), marks=self._mark(ANSWERS, "ok"))
+
+    def _see_SendFailed(self, event: Event, d: dict[str, Any]) -> Told | None:
+        batch = self.batches.get(d["batch"])
+        if batch is None:
+            return None
+        self._leave(batch)
+        if batch in self.buffer:
+            self.buffer.remove(batch)
+        batch.state = "failed"
+        self.failed += d["count"]
+        missing = [n for n in batch.records if not self.copies[n]]
+        self.lost.update(dict.fromkeys(missing))
+        why = d["why"] or d["error"]
+        sentence = f"{self.producer} gives batch {batch.number} up: {why}. The program is told that it failed."
+        if not missing:
+            sentence += " But the log holds it."
+        return Told(sentence, self._once("given up"), True, marks=self._mark(ANSWERS, "failed", True))
+
+    # -- fold: nodes
+
+    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+        if event.node.startswith("broker"):
+            for request in self.in_flight.values():
+                if request.state == "on its way":
+                    request.state = "lost"
+                    self._let_go(request)
+        elif event.node == self.producer:
+            self.lost.update(dict.fromkeys(n for batch in self.buffer for n in batch.records))
+            self.buffer.clear()
+        return self._state(event, "crashed", "crashes")
+
+    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+        if event.node == self.producer:
+            self.batches.clear()
+            self.in_flight.clear()
+        return self._state(event, "", "is back")
+
+    def _see_NodeFrozen(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "frozen", "stands still: it does nothing and hears nothing")
+
+    def _see_NodeThawed(self, event: Event, d: dict[str, Any]) -> Told:
+        return self._state(event, "", "goes on")
+
+    def _state(self, event: Event, state: str, what: str) -> Told:
+        self.down[event.node] = state
+        trouble = state == "crashed"
+        lane = LOG if event.node.startswith("broker") else SEND
+        chapter = f"{event.node} {what.split(':')[0]}"
+        return Told(f"{event.node} {what}.", chapter, trouble, marks=self._mark(lane, state or "back", trouble))
+
+
+_THE_PRODUCERS = (
+    "ClientStarted",
+    "PartitionChosen",
+    "BatchFilled",
+    "BatchSent",
+    "BatchRetried",
+    "RecordsAcknowledged",
+    "SendFailed",
+)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"one {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _quoted(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return f"“{text if len(text) <= 24 else text[:23] + '…'}”" if text else ""
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,117 @@
+"""Two rebalances on one seed: the lanes of both on one time axis, eager beside cooperative, classic beside KIP-848."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.play import Play, Told
+from minikafka.theatre.rebalance_cast import cast
+from minikafka.theatre.rebalance_space import STATE_FILL
+from minikafka.theatre.rebalance_story import Story, every_ms
+from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block
+from minikafka.trace import Event
+
+OTHER = "beside "  # before the names of the second trace's nodes: its ids are the first one's too
+HEADER, GAP = 23, 7
+
+
+def both(trace: Sequence[Event], beside: Sequence[Event]) -> list[Event]:
+    """The events of two traces in order of time, ids and causes of the second marked as its own."""
+    return sorted([*trace, *map(_marked, beside)], key=lambda event: event.at)
+
+
+def _marked(event: Event) -> Event:
+    cause = None if event.cause is None else (f"{OTHER}{event.cause[0]}", event.cause[1])
+    detail = event.detail
+    if "connection" in detail:
+        detail = detail | {"connection": f"{OTHER}{detail['connection']}"}
+    return Event((OTHER + event.id[0], event.id[1]), event.at, event.node, event.kind, cause, detail)
+
+
+class BesidePlay(Play):
+    name = "rebalance"
+    foot = "Hatched: nobody reads the partition. Not read for: so far; in all: of all partitions together."
+
+    def __init__(self, trace: Sequence[Event], *, beside: Sequence[Event], names: Sequence[str] | None = None,
+                 group: str | None = None, topic: str | None = None, partitions: Sequence[int] | None = None,
+                 since_ms: int = 0, **options: Any) -> None:  # fmt: skip
+        super().__init__(trace, **options)
+        casts = [cast(each, group, topic, partitions) for each in (trace, beside)]
+        every = max(every_ms(each, since_ms) for each in (trace, beside))
+        self.stories = [Story(who, every, since_ms) for who in casts]
+        self.names = list(names) if names else _names(trace, beside)
+        self.title = f"{self.names[0]} beside {self.names[1]}: group {casts[0].group}"
+
+    def see(self, event: Event) -> Told | None:
+        second = event.id[0].startswith(OTHER)
+        told = self.stories[second].see(event, self.number)
+        if told is None or not told.sentence:
+            return told
+        told.sentence = f"{self.names[second]}: {told.sentence}"
+        return told
+
+    def space(self) -> dict[str, Any]:
+        return {"groups": [story.group.space(self.number) for story in self.stories]}
+
+    def scenario(self, scene: Scene) -> str:
+        who = self.stories[0].cast
+        return f"the same calls twice, one time axis · {len(who.parts) + who.left_out} partitions of {who.topics}"
+
+    def summary(self, space: dict[str, Any]) -> str:
+        texts = [
+            f"{name}: {group['state'] or 'not begun'} {group['number']}"
+            for name, group in zip(self.names, space["groups"], strict=True)
+        ]
+        return "; ".join(texts)
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.axis = Axis(scenes)
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        scene = scenes[-1]
+        band, y = Band(drawing, self.axis, scene), 0.0
+        for number, story in enumerate(self.stories):
+            space = scene["space"]["groups"][number]
+            self._header(drawing, y, number, space, band)
+            y = draw_block(drawing, y + HEADER, story.group, band, space, f"{number}/", height=14, gap=2) + GAP
+        drawing.line("time/cursor", band.cursor, HEADER - 3, band.cursor, y - GAP + 2, "ink", width=1.5)
+        drawing.circle("time/cursor/head", band.cursor, HEADER - 4, 4, "ink")
+        draw_axis(drawing, y - GAP + 15, band)
+
+    def _header(self, d: Drawing, y: float, number: int, space: dict[str, Any], band: Band) -> None:
+        key = f"group/{number}"
+        room = 150 if d.narrow else 190
+        d.text(key + "/name", 0, y + 15, fit(self.names[number], room, bold=True), bold=True)
+        x = min(text_width(self.names[number], bold=True), room) + 10.0
+        if space["state"]:
+            x += d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip")) + 14
+        actors = {actor.name: actor for actor in self.stories[number].cast.actors}
+        pitch = (d.width - 180 - x) / max(len(space["members"]), 1)
+        for n, member in enumerate(space["members"]):
+            actor, left = actors[member["name"]], x + n * pitch
+            away = bool(member["life"]) or not member["inside"]
+            d.circle(f"{key}/member/{n}", left + 9, y + 10, 9, actor.colour, fade=0.5 if away else None,
+                     tip=f"{actor.name}: {member['words']}")  # fmt: skip
+            d.text(f"{key}/member/{n}/letter", left + 9, y + 14.5, actor.letter, actor.ink, bold=True, size=12.5,
+                   anchor="middle")  # fmt: skip
+            words = re.split("[:,]", member["words"])[0]
+            d.text(f"{key}/member/{n}/words", left + 22, y + 15, fit(words, pitch - 28, 12.5), "quiet", size=12.5)
+        d.text(key + "/unread", band.unread_x, y + 15, "not read for", "quiet", size=12.5, anchor="end")
+        d.text(key + "/waiting", band.waiting_x, y + 15, "waiting", "quiet", size=12.5, anchor="end")
+
+
+def _names(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:
+    names = [_protocol(each) for each in (trace, beside)]
+    return names if names[0] != names[1] else [f"{name} ({n})" for n, name in enumerate(names, 1)]
+
+
+def _protocol(trace: Sequence[Event]) -> str:
+    for event in trace:
+        if event.kind == "AssignmentMade":
+            server = event.detail["by"] == "coordinator"
+            return f"{event.detail['assignor']}, KIP-848" if server else str(event.detail["assignor"])
+    return "no group"

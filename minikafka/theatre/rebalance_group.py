@@ -1,0 +1,247 @@
+"""What the rebalance's picture knows of a group at one moment, and since when: members, coordinator, partitions.
+
+A partition is read while one member that holds it lives and is in the group. What coordinators tell is enough to know
+that; where the members tell too (a simulation), their word counts for when they begin and stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.theatre.rebalance_cast import Actor, Cast, Part
+
+PHASES = {
+    "Empty": "nobody is here",
+    "PreparingRebalance": "everyone joins",
+    "CompletingRebalance": "the leader assigns",
+    "Assigning": "the coordinator assigns",
+    "Reconciling": "members change over",
+    "Stable": "Stable",
+    "Dead": "gone",
+}
+MOST_NAMED = 8  # in one sentence
+AWAY = {"frozen": "frozen", "crashed": "crashed", "closed": "has left", "left": "has left"}
+
+
+@dataclass
+class Member:
+    """owns: what it reads as it believes; gives: of these, what it must give up; waits: what it was given and may not
+    read yet. asked: the request it waits for, answered: the answer that has just come, (words, trouble).
+    """
+
+    actor: Actor
+    id: str = ""
+    inside: bool = False  # a member, as the coordinator sees it
+    state: str = ""
+    life: str = ""
+    owns: list[Part] = field(default_factory=list)
+    gives: list[Part] = field(default_factory=list)
+    waits: list[Part] = field(default_factory=list)
+    given: list[Part] = field(default_factory=list)  # by the coordinator's last word
+    epoch: int = -1
+    reconciled: bool = True  # nothing to give up, nothing to wait for, as the coordinator sees it
+    asked: str = ""
+    asked_at: int = -1
+    answered: tuple[str, bool, int] | None = None  # words, whether it is trouble, at which step
+    processing_ms: int = 0
+    overdue: bool = False
+    told: bool = False  # of the rebalance, and has not joined again yet
+
+    @property
+    def joining(self) -> bool:
+        """Its JoinGroup of this rebalance is in."""
+        return self.inside and self.asked == "JoinGroup"
+
+    @property
+    def reads(self) -> bool:
+        return self.inside and not self.life
+
+
+@dataclass
+class Group:
+    """One group, moved on by its story. spans: what each lane shows since when, only ever appended to."""
+
+    cast: Cast
+    since_ms: int = 0  # unread time is counted from here on
+    state: str = ""
+    number: int = 0  # generation of a classic group, epoch of a consumer group
+    leader: str = ""
+    assignor: str = ""
+    began: bool = False
+    node: str = ""  # the broker that is its coordinator
+    down: bool = False
+    assigned_at: int = -1  # at which step an assignment was made
+    two_owners: tuple[str, int] | None = None  # words, since when (ms)
+    members: dict[str, Member] = field(default_factory=dict)
+    end: dict[Part, int] = field(default_factory=dict)
+    position: dict[Part, int] = field(default_factory=dict)
+    spans: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return self.cast.kind
+
+    def member(self, member_id: str) -> Member | None:
+        actor = self.cast.members.get(member_id)
+        return self.of(actor) if actor else None
+
+    def of(self, actor: Actor) -> Member:
+        return self.members.setdefault(actor.name, Member(actor))
+
+    def named(self, client: str) -> Member | None:
+        """The member that a client is now: the newest of its member ids."""
+        found = [each for each in self.members.values() if each.actor.name.split(" (")[0] == client]
+        return found[-1] if found else None
+
+    @property
+    def inside(self) -> list[Member]:
+        return [each for each in self.members.values() if each.inside]
+
+    @property
+    def cooperative(self) -> bool:
+        return self.kind == "consumer" or "cooperative" in self.assignor
+
+    def parts(self, given: Iterable[Any]) -> list[Part]:
+        return sorted((topic, number) for topic, number in given)
+
+    def labels(self, parts: Iterable[Part]) -> str:
+        names = [self.cast.label(part) for part in parts]
+        return "all partitions" if 3 < len(names) == len(self.cast.parts) else _listed(names)
+
+    def owners(self, part: Part) -> list[Member]:
+        return [each for each in self.members.values() if part in each.owns]
+
+    def waiting(self, part: Part) -> int:
+        return max(self.end.get(part, 0) - self.position.get(part, 0), 0)
+
+    # -- lanes
+
+    def note(self, at: int) -> None:
+        """Write down who reads what from now on, and whether two members own one partition."""
+        for part in self.cast.parts:
+            owners = self.owners(part)
+            readers = [each for each in owners if each.reads]
+            if readers:
+                self._span(self.cast.label(part), at, readers[0].actor.name, "reads")
+            elif owners or self.cast.label(part) in self.spans:
+                away = next((each.actor.name for each in owners if each.life == "frozen"), "")
+                self._span(self.cast.label(part), at, away, "nobody")
+            inside = [each for each in owners if each.inside]
+            if len(inside) > 1 and self.two_owners is None:
+                who = _listed([each.actor.letter for each in inside])
+                self.two_owners = (f"{self.cast.label(part)} had {who}", at)
+        if self.state:
+            self._span("group", at, str(self.number), self.state)
+
+    def _span(self, lane: str, at: int, who: str, what: str) -> None:
+        spans = self.spans.setdefault(lane, [])
+        if not spans or spans[-1][1:] != (who, what):
+            spans.append((at, who, what))
+
+    def unread_ms(self, lane: str, count: int, at: int) -> int:
+        """How long nobody read a partition up to a moment, once it had a reader: of its first count spans."""
+        spans = self.spans.get(lane, [])[:count]
+        ends = [start for start, _, _ in spans[1:]] + [at]
+        return sum(
+            max(min(end, at) - max(start, self.since_ms), 0)
+            for (start, _, what), end in zip(spans, ends, strict=False)
+            if what == "nobody"
+        )
+
+    # -- one moment as plain JSON
+
+    def space(self, step: int) -> dict[str, Any]:
+        """step: the one that is told now."""
+        parts, members = self.cast.parts, sorted(self.members.values(), key=lambda each: each.actor.number)
+        return {
+            "kind": self.kind,
+            "state": self.state,
+            "down": self.down,
+            "number": self.number,
+            "leader": self.leader,
+            "assignor": self.assignor,
+            "assigns": self._assigns(step),
+            "waits_for": self._waits_for(),
+            "two_owners": list(self.two_owners) if self.two_owners else None,
+            "members": [self._member(each) for each in members],
+            "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
+            "spans": {lane: len(spans) for lane, spans in sorted(self.spans.items())},
+        }
+
+    def _assigns(self, step: int) -> str:
+        """Who is busy assigning now: a member's name, "coordinator" or nobody."""
+        if self.kind == "classic":
+            return self.leader if self.state == "CompletingRebalance" else ""
+        return "coordinator" if self.state == "Assigning" or self.assigned_at == step else ""
+
+    def _waits_for(self) -> list[str]:
+        """Whose JoinGroup is missing; known only where the members tell."""
+        if self.state != "PreparingRebalance" or not self.cast.clients_speak:
+            return []
+        return [each.actor.letter for each in self.inside if not each.joining]
+
+    def _member(self, each: Member) -> dict[str, Any]:
+        label = self.cast.label
+        return {
+            "name": each.actor.name,
+            "state": each.state,
+            "life": each.life,
+            "inside": each.inside,
+            "words": self.words(each),
+            "owns": [label(part) for part in each.owns],
+            "gives": [label(part) for part in each.gives if part in each.owns],
+            "waits": [label(part) for part in each.waits if part not in each.owns],
+            "asked": each.asked,
+            "asked_at": each.asked_at,
+            "answered": list(each.answered) if each.answered else None,
+        }
+
+    def words(self, each: Member) -> str:
+        """What a member does, in plain words."""
+        if each.life == "frozen" and each.owns and not each.inside:
+            return "frozen: was removed and doesn't know it"
+        if each.life == "closed" and each.inside:
+            return "closed, and still counted as a member"
+        if each.life:
+            return {"frozen": "frozen: it does nothing", "crashed": "crashed: it says nothing"}.get(
+                each.life, AWAY[each.life]
+            )
+        if not each.inside:
+            if each.owns:
+                return "was removed and doesn't know it"
+            return "asks to join" if each.asked else "not in the group" if each.id else "starts"
+        if each.overdue:
+            return "too slow: poll is overdue"
+        gives = [part for part in each.gives if part in each.owns]
+        if each.told:
+            return "was told, joins with its next poll"
+        if gives:
+            return f"must give up {self.labels(gives)}"
+        if each.joining and self.state == "PreparingRebalance":
+            return "keeps reading, waits for all to join" if each.owns else "waits for all to join"
+        if self.kind == "classic" and self.state == "CompletingRebalance":
+            mine = each.actor.name == self.leader
+            return f"leader: assigns with {self.assignor}" if mine else "waits for its share"
+        waits = [part for part in each.waits if part not in each.owns]
+        if waits:
+            holders = [
+                f"{self.labels([part])} until {owner.actor.letter} gives it up"
+                for part in waits
+                for owner in self.owners(part)[:1]
+            ]
+            return f"waits for {holders[0]}" if holders else f"takes over {self.labels(waits)}"
+        if not each.owns:
+            return "joins again, owns nothing" if self.state == "PreparingRebalance" else "waits: owns nothing"
+        if each.processing_ms:
+            return f"reads, slowly: {each.processing_ms} ms a record"
+        return "reads"
+
+
+def _listed(words: list[str]) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    if len(words) > MOST_NAMED:
+        words = [*words[: MOST_NAMED - 1], f"{len(words) - MOST_NAMED + 1} more"]
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,257 @@
+"""What members and clients tell of a rebalance, and what becomes of records: half of the fold (rebalance_story.py).
+
+Heartbeats, polls and commits are far too many to stop at: they change the state, and every now and then a step shows
+how many records wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.theatre.play import QUIETLY, Told
+from minikafka.theatre.rebalance_cast import Cast, Part
+from minikafka.theatre.rebalance_group import MOST_NAMED, Group, Member
+from minikafka.trace import Event
+
+ERRORS = {
+    "ILLEGAL_GENERATION": 22, "INCONSISTENT_GROUP_PROTOCOL": 23, "UNKNOWN_MEMBER_ID": 25, "REBALANCE_IN_PROGRESS": 27,
+    "MEMBER_ID_REQUIRED": 79, "GROUP_MAX_SIZE_REACHED": 81, "FENCED_INSTANCE_ID": 82, "FENCED_MEMBER_EPOCH": 110,
+    "UNRELEASED_INSTANCE_ID": 111, "STALE_MEMBER_EPOCH": 113,
+}  # fmt: skip
+APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
+RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
+KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
+Detail = dict[str, Any]
+
+
+def number_of(error: str) -> str:
+    """The protocol's number of an error, to stand after its name; nothing for one that isn't known here."""
+    return f" ({ERRORS[error]})" if error in ERRORS else ""
+
+
+class MemberStory:
+    """every_ms: how often a step shows the records alone. since_ms: what happens earlier is folded, but not told."""
+
+    def __init__(self, cast: Cast, every_ms: int, since_ms: int = 0) -> None:
+        self.cast, self.every_ms, self.since_ms = cast, every_ms, since_ms
+        self.group = Group(cast, since_ms)
+        self.step = 0
+        self.told_at = -2 * every_ms
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def see(self, event: Event, step: int) -> Told | None:
+        handler: Callable[[Event, Detail], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
+        if handler is None or event.detail.get("group", self.cast.group) != self.cast.group:
+            return None
+        self.step = step if event.at >= self.since_ms else 0
+        told = handler(event, event.detail)
+        if event.kind not in RECORDS:
+            self.group.note(event.at)
+        if event.at < self.since_ms:
+            return None
+        if told is None or told is QUIETLY:
+            return told
+        self.told_at = event.at
+        return told
+
+    def _member(self, event: Event, d: Detail) -> Member:
+        """Whom an event is about: the member it names, else the client that tells it."""
+        found = self.group.member(d["member"]) if d.get("member") else self.group.named(event.node)
+        return found or Member(next(iter(self.cast.actors)))
+
+    def _client(self, event: Event) -> Member | None:
+        names = {each.name.split(" (")[0]: each for each in self.cast.actors}
+        if event.node not in names:
+            return None
+        return self.group.named(event.node) or self.group.of(names[event.node])
+
+    def _once(self, *what: Any) -> bool:
+        if what in self.seen:
+            return False
+        self.seen.add(what)
+        return True
+
+    def _assignor(self) -> str:
+        name = self.group.assignor
+        return name if name in KAFKAS_ASSIGNORS else f"your assignor {name}"
+
+    def _shares(self, assignment: dict[str, Any]) -> str:
+        shares = []
+        for member_id, parts in assignment.items():
+            member = self.group.member(member_id)
+            if member:
+                mine = self.group.labels(part for part in self.group.parts(parts) if part in self.cast.parts)
+                shares.append(f"{member.actor.letter} {mine or 'nothing'}")
+        more = [f"{len(shares) - MOST_NAMED} members more"] if len(shares) > MOST_NAMED else []
+        return "; ".join(sorted(shares)[:MOST_NAMED] + more)
+
+    # -- members
+
+    def _asks(self, member: Member, api: str) -> None:
+        member.asked, member.asked_at = api, self.step
+
+    def _answer(self, member: Member, words: str, trouble: bool) -> None:
+        member.answered = (words, trouble, self.step)
+
+    def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:
+        member = self._client(event) if d["api"] in APIS else None
+        if member is None or d["api"] == "Heartbeat":
+            return None
+        joins = d["api"] == "ConsumerGroupHeartbeat"
+        if joins and member.inside and not member.gives:
+            return None
+        self._asks(member, d["api"])
+        member.told = member.told and d["api"] != "JoinGroup"
+        name = member.actor.name
+        if d["api"] == "JoinGroup" and (member.inside or self._once("asks", name, event.at // 1000)):
+            if not member.inside:
+                return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
+            keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
+            return Told(f"{name} joins again: JoinGroup (11){keeps}.")
+        if d["api"] == "LeaveGroup":
+            return Told(f"{name} says goodbye: LeaveGroup (13).")
+        return None
+
+    def _see_ResponseReceived(self, event: Event, d: Detail) -> Told | None:
+        member = self._client(event)
+        if member and member.asked == d["api"]:
+            member.asked = ""
+        return None
+
+    def _see_MemberStateChanged(self, event: Event, d: Detail) -> Told | None:
+        member = self.group.member(d["member"]) or self._client(event)
+        if member is None:
+            return None
+        member.state = d["state"]
+        if d["state"] == "fenced":
+            return Told(f"{member.actor.name} is fenced: {d['why']}.", "fenced", True)
+        return None
+
+    def _see_AssignorRan(self, event: Event, d: Detail) -> Told:
+        self.group.assignor = d["assignor"]
+        flaws = " But " + "; ".join(d["problems"]) + "." if d.get("problems") else ""
+        return Told(f"{event.node}, the group leader, runs {self._assignor()}: {self._shares(d['assignment'])}.{flaws}",
+                    None, bool(flaws))  # fmt: skip
+
+    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told:
+        member = self._member(event, d)
+        already = self.group.two_owners
+        member.owns = self.group.parts(d["owned"])
+        member.waits = [part for part in member.waits if part not in member.owns]
+        self.group.note(event.at)
+        name, new = member.actor.name, self.group.labels(self.group.parts(d["partitions"]))
+        if self.group.two_owners and not already:
+            words = f"Now two members own one partition: {self.group.two_owners[0]}."
+            return Told(f"{name} begins to read {new}. {words}", "two owners", True)
+        if self.group.kind == "classic":
+            self._answer(member, f"SyncGroup: {new or 'nothing new'}", False)
+        return Told(f"{name} gets {new} and begins to read." if new else f"{name} gets nothing new.")
+
+    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
+        member = self._member(event, d)
+        member.owns = self.group.parts(d["owned"])
+        member.gives = [part for part in member.gives if part in member.owns]
+        name, gone = member.actor.name, self.group.labels(self.group.parts(d["partitions"]))
+        if not gone:
+            return None
+        keeps = f", keeps {self.group.labels(member.owns)}" if member.owns else ""
+        return Told(f"{name} gives up {gone}{keeps}: nobody reads that now.")
+
+    def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
+        member = self._member(event, d)
+        member.owns, member.gives = self.group.parts(d["owned"]), []
+        gone = self.group.labels(self.group.parts(d["partitions"]))
+        return Told(f"{member.actor.name} has lost {gone}: it can commit nothing for that any more.", None, True)
+
+    def _see_PollOverdue(self, event: Event, d: Detail) -> Told:
+        member = self._member(event, d)
+        member.overdue = True
+        return Told(f"{member.actor.name} has not polled in time: {d['why']}.", "poll overdue", True)
+
+    def _see_CommitFailed(self, event: Event, d: Detail) -> Told:
+        error = d["error"] + number_of(d["error"])
+        return Told(f"{event.node}'s commit fails with {error}: others may read these records again.",
+                    "a commit fails", True)  # fmt: skip
+
+    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told | None:
+        member = self._client(event)
+        if member is None:
+            return None
+        member.processing_ms = d["processing_ms"]
+        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow")
+
+    # -- records
+
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
+        part: Part = (d["topic"], d["partition"])
+        self.group.end[part] = d["last_offset"] + 1
+        return self._now_and_then(event)
+
+    def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
+        member = self._client(event)
+        if member is not None:
+            self.group.position[(d["topic"], d["partition"])] = d["position"]
+            member.overdue = False
+        return self._now_and_then(event) if member else None
+
+    def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
+        if self._client(event):
+            self.group.position[(d["topic"], d["partition"])] = d["offset"]
+        return None
+
+    def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
+        if not self.cast.clients_speak:
+            self.group.position[(d["topic"], d["partition"])] = d["next_offset"]
+        return None
+
+    def _now_and_then(self, event: Event) -> Told | None:
+        """A step for the records alone."""
+        if not self.group.began or event.at - self.told_at < self.every_ms:
+            return None
+        group = self.group
+        unread = [part for part in self.cast.parts if not any(each.reads for each in group.owners(part))]
+        waiting = sum(group.waiting(part) for part in unread)
+        if unread and waiting:
+            what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
+            where = group.labels(unread) if len(unread) < len(self.cast.parts) else "any partition"
+            return Told(f"Records keep coming. Nobody reads {where}: {what} there.")
+        if event.at - self.told_at < 2 * self.every_ms:
+            return None
+        total = sum(group.waiting(part) for part in self.cast.parts)
+        return Told(f"Records come and are read; {total or 'none'} {'wait' if total != 1 else 'waits'} at this moment.")
+
+    # -- nodes
+
+    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
+        return self._life(event, "closed", "closes", f"{event.node} closes")
+
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told | None:
+        silent = "crashes without a goodbye: the coordinator will notice when its session has timed out"
+        return self._life(event, "crashed", silent, f"{event.node} crashes")
+
+    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told | None:
+        silent = "is frozen: it doesn't read and sends no Heartbeat, and the coordinator doesn't know yet"
+        return self._life(event, "frozen", silent, f"{event.node} freezes")
+
+    def _see_NodeThawed(self, event: Event, d: Detail) -> Told | None:
+        return self._life(event, "", "goes on as if no time had passed", f"{event.node} goes on")
+
+    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told | None:
+        return self._life(event, "", "starts again, remembering nothing", f"{event.node} is back")
+
+    def _life(self, event: Event, life: str, what: str, chapter: str) -> Told | None:
+        member = self.group.named(event.node)
+        if event.node == self.group.node:
+            self.group.down = bool(life)
+            where = f"{event.node}, which is the group coordinator,"
+            return Told(f"{where} {'is ' + life if life else 'is back'}.", chapter, bool(life))
+        if member is None:
+            return None
+        member.life = life
+        if life in ("crashed", "closed"):
+            member.asked, member.state, member.waits = "", "", []
+            member.owns = [] if life == "closed" or not member.inside else member.owns
+        if event.kind == "NodeRestarted":
+            member.owns = []
+        return Told(f"{event.node} {what}.", chapter, life == "crashed")

@@ -1,0 +1,177 @@
+"""The fold of the rebalance's picture: what the coordinator tells becomes the group's state, and a sentence.
+
+A classic group is told in generations, a consumer group (KIP-848) in epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minikafka.theatre.play import QUIETLY, Told
+from minikafka.theatre.rebalance_group import Member
+from minikafka.theatre.rebalance_members import Detail, MemberStory, number_of
+from minikafka.trace import Event
+
+STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
+
+
+class Story(MemberStory):
+    """A group from its first member on."""
+
+    def _derived(self, state: str) -> None:
+        if not self.cast.states_told:
+            self.group.state = state
+
+    def _see_GroupStateChanged(self, event: Event, d: Detail) -> Told | None:
+        self.group.state = d["state"]
+        if d["state"] in ("Empty", "Dead") and self.group.began and not self.group.inside:
+            return Told(f"Group {self.cast.group} is {d['state']}: no member is left.", f"group {d['state']}")
+        return QUIETLY if event.at == self.told_at else None
+
+    def _see_GroupLoaded(self, event: Event, d: Detail) -> Told | None:
+        if self.cast.group not in d["groups"]:
+            return None
+        self.group.node, self.group.down = event.node, False
+        where = f"__consumer_offsets-{d['partition']}"
+        return Told(f"{event.node} is the group coordinator: it has read the group's state from {where}.")
+
+    def _see_MemberJoined(self, event: Event, d: Detail) -> Told:
+        self.group.node = event.node
+        member = self.group.of(self.cast.members[d["member"]])
+        member.id, member.inside, member.life, member.overdue = d["member"], True, "", False
+        if not self.cast.clients_speak:
+            self._asks(member, "JoinGroup" if self.group.kind == "classic" else "")
+        static = f", static as {d['instance']} (KIP-345)" if d.get("instance") else ""
+        return Told(f"{member.actor.name} is a member of group {self.cast.group} now{static}.")
+
+    def _see_MemberLeft(self, event: Event, d: Detail) -> Told | None:
+        member = self.group.member(d["member"])
+        if member is None:
+            return None
+        member.inside, member.asked, member.told = False, "", False
+        member.gives, member.waits, member.given = [], [], []
+        if not self.cast.clients_speak:
+            member.owns = []
+            member.life = "left" if "goodbye" in d["why"] else member.life
+        name, held = member.actor.name, self.group.labels(member.owns)
+        blind = f" {name} itself doesn't know and still holds {held}." if held and member.life == "frozen" else ""
+        return Told(f"The coordinator takes {name} out of the group: {d['why']}.{blind}", f"{name} is out")
+
+    def _see_RebalanceStarted(self, event: Event, d: Detail) -> Told:
+        group = self.group
+        group.number, group.began = d["generation"], True
+        self.seen = {each for each in self.seen if each[0] != "refused"}
+        if group.kind == "consumer":
+            self._derived("Assigning")
+            sentence = f"Rebalance: {d['why']}. Group epoch {group.number} begins; nobody has to stop reading."
+            return Told(sentence, f"rebalance: {d['why']}", marks=[{"lane": "group", "text": ""}])
+        self._derived("PreparingRebalance")
+        first = "" if group.number < 1 else "; they hear of it in the answer to their next Heartbeat (12)"
+        return Told(f"Rebalance: {d['why']}. All members must join again{first}.", f"rebalance: {d['why']}")
+
+    def _see_GenerationBegan(self, event: Event, d: Detail) -> Told:
+        group = self.group
+        leader = group.member(d["leader"])
+        group.number, group.began = d["generation"], True
+        self._derived("CompletingRebalance")
+        group.assignor = d["protocol"] or ""
+        group.leader = leader.actor.name if leader else ""
+        for each in group.inside:
+            if not self.cast.clients_speak:
+                each.owns = each.owns if group.cooperative else []
+            each.gives, each.waits = [], []
+            leads = "you lead" if each is leader else "the leader assigns"
+            self._answer(each, f"JoinGroup: {leads}", False)
+            each.asked = "" if self.cast.clients_speak else "SyncGroup"
+        who = leader.actor.name if leader else "nobody"
+        what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
+        return Told(
+            f"All have joined: generation {group.number} begins. {who} is group leader: {what}.",
+            f"generation {group.number}",
+        )
+
+    def _see_AssignmentMade(self, event: Event, d: Detail) -> Told:
+        group = self.group
+        group.assignor, group.number = d["assignor"], d["generation"]
+        group.assigned_at = self.step
+        server = group.kind == "consumer"
+        self._derived("Reconciling" if server else "Stable")
+        for member_id, parts in d["assignment"].items():
+            member = group.member(member_id)
+            if member is None:
+                continue
+            member.given = group.parts(parts)
+            if not server:
+                self._given(member)
+        if server:
+            return Told(f"The coordinator assigns with {self._assignor()} for epoch {group.number}: "
+                        f"{self._shares(d['assignment'])}.")  # fmt: skip
+        leader = group.members.get(group.leader)
+        if leader and leader.asked:
+            leader.asked_at = self.step
+        return Told(f"{group.leader} hands in its assignment, in SyncGroup (14): each member's answer is its share.")
+
+    def _given(self, member: Member) -> None:
+        """The coordinator's word on a classic member's share: what it may add, and what it must give up."""
+        if self.cast.clients_speak:
+            member.waits = [part for part in member.given if part not in member.owns]
+            member.gives = [part for part in member.owns if part not in member.given]
+        else:
+            member.owns, member.asked = member.given, ""
+
+    def _see_MemberReconciled(self, event: Event, d: Detail) -> Told | None:
+        member, group = self.group.member(d["member"]), self.group
+        if member is None:
+            return None
+        member.epoch = d["epoch"]
+        owned, revoking = group.parts(d["owned"]), group.parts(d["revoking"])
+        waiting = group.parts(d["waiting_for"])
+        member.gives = revoking
+        if self.cast.clients_speak:
+            member.waits = [part for part in [*owned, *waiting] if part not in member.owns]
+        else:
+            member.owns, member.waits = owned, waiting
+        member.reconciled = not revoking and not waiting
+        if all(each.epoch == group.number and each.reconciled for each in group.inside):
+            self._derived("Stable")
+        name, mine = member.actor.name, group.labels(owned) or "nothing yet"
+        if revoking:
+            words, short = f"it must give up {group.labels(revoking)}", f"give up {group.labels(revoking)}"
+        else:
+            words, short = f"it may read {mine}", f"read {mine}"
+        if waiting:
+            words += f", and {group.labels(waiting)} when others have given that up"
+        self._answer(member, f"ConsumerGroupHeartbeat: {short}", False)
+        return Told(f"{name}'s ConsumerGroupHeartbeat (68) is answered: {words}. Its member epoch is {d['epoch']}.")
+
+    def _see_MemberRefused(self, event: Event, d: Detail) -> Told | None:
+        member = self.group.member(d["member"])
+        if d["error"] == "MEMBER_ID_REQUIRED":  # KIP-394: the first of two steps to join, nothing to stop at
+            return None
+        number = number_of(d["error"])
+        if member is None:
+            return Told(f"The coordinator refuses {d['member']}'s {d['api']}: {d['error']}{number}.", d["error"], True)
+        usual = d["error"] == "REBALANCE_IN_PROGRESS"
+        if not self._once("refused", member.actor.name, d["error"], d["api"] if not usual else ""):
+            return None
+        self._answer(member, d["error"], not usual)
+        name = member.actor.name
+        if not usual:
+            return Told(f"The coordinator refuses {name}'s {d['api']} with {d['error']}{number}.", d["error"], True)
+        if d["api"] != "Heartbeat":
+            return Told(f"{name}'s {d['api']} is answered REBALANCE_IN_PROGRESS{number}: it must join again.")
+        if not self.group.cooperative:
+            member.gives = list(member.owns)
+            if not self.cast.clients_speak:
+                member.owns, member.gives = [], []
+        if not self.cast.clients_speak:
+            self._asks(member, "JoinGroup")
+        member.told = self.cast.clients_speak
+        what = "join again, keeping what it reads" if self.group.cooperative else "give up everything and join again"
+        return Told(f"{name}'s Heartbeat (12) is answered REBALANCE_IN_PROGRESS{number}: it must {what}.")
+
+
+def every_ms(trace: Sequence[Event], since_ms: int) -> int:
+    told = ("MemberJoined", "RecordsAppended")
+    times = [event.at for event in trace if event.kind in told and event.at >= since_ms]
+    return max((max(times) - min(times)) // STEPS_OF_RECORDS, 1) if times else 1

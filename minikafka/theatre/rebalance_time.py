@@ -1,0 +1,191 @@
+"""Time below: the group's phases, and for each partition who reads it; hatched where nobody does.
+
+The axis is true to time but for one thing: every step at a new moment gets a little room of its own, so that a phase of
+three milliseconds beside a session of 45 seconds can be seen at all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.rebalance_cast import Actor
+from minikafka.theatre.rebalance_group import PHASES, Group
+
+OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
+TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+PHASE_FILL = {"Stable": "good", "PreparingRebalance": "cell", "CompletingRebalance": "chip", "Assigning": "chip",
+              "Reconciling": "cell"}  # fmt: skip
+SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigning": "assign",
+         "Reconciling": "change over"}  # fmt: skip
+CAPTION = 18
+SHORTEST_MS = 5  # less is 0.00 s
+Space = dict[str, Any]
+
+
+class Axis:
+    """Where a moment is, between 0 and 1, on the axis that all lanes share."""
+
+    def __init__(self, scenes: Sequence[Scene]) -> None:
+        self.times = [scene["at"] for scene in scenes]
+        gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
+        total = sum(gaps) or 1
+        moves = sum(1 for gap in gaps if gap)
+        own = min(OWN_ROOM, OWN_SHARE / max(moves, 1))
+        self.places = [0.0]
+        for gap in gaps:
+            self.places.append(self.places[-1] + (own + (1 - own * moves) * gap / total if gap else 0))
+
+    def at(self, ms: int, step: int | None = None) -> float:
+        """The place of a moment; of several steps at that moment the last one, or the one that is meant."""
+        if step is not None:
+            return self.places[step]
+        after = bisect_right(self.times, ms)
+        if after == 0 or after == len(self.times):
+            return self.places[max(after - 1, 0)]
+        begin, end = self.times[after - 1], self.times[after]
+        part = (ms - begin) / (end - begin)
+        return self.places[after - 1] * (1 - part) + self.places[after] * part
+
+
+class Band:
+    """The place of the lanes on the page: x of a moment, not beyond the cursor."""
+
+    def __init__(self, d: Drawing, axis: Axis, scene: Scene) -> None:
+        self.left, self.right = (36, d.width - 132) if d.narrow else (44, d.width - 176)
+        self.waiting_x, self.unread_x = d.width - (78 if d.narrow else 96), d.width
+        self.axis, self.step, self.now = axis, scene["step"], scene["at"]
+
+    @property
+    def cursor(self) -> float:
+        return self._x(self.axis.at(self.now, self.step))
+
+    def x(self, ms: int) -> float:
+        return min(self._x(self.axis.at(ms)), self.cursor)
+
+    def _x(self, place: float) -> float:
+        return self.left + place * (self.right - self.left)
+
+
+def draw_lanes(d: Drawing, top: float, group: Group, axis: Axis, scene: Scene) -> None:
+    band = Band(d, axis, scene)
+    d.text("time/caption", 0, top + 13, "who reads each partition", "quiet", size=12.5)
+    d.text("time/waiting", band.waiting_x, top + 13, "waiting", "quiet", size=12.5, anchor="end")
+    d.text("time/unread", band.unread_x, top + 13, "not read for", "quiet", size=12.5, anchor="end")
+    many = len(group.cast.actors) > 3 or len(group.cast.parts) > 6
+    sizes = {"height": 14, "gap": 2} if many else {}
+    bottom = draw_block(d, top + CAPTION, group, band, scene["space"], "", **sizes)
+    cursor = band.cursor
+    d.line("time/cursor", cursor, top + CAPTION - 4, cursor, bottom + 2, "ink", width=1.5)
+    d.circle("time/cursor/head", cursor, top + CAPTION - 4, 4, "ink")
+    draw_axis(d, bottom + 14, band)
+
+
+def draw_block(d: Drawing, top: float, group: Group, band: Band, space: Space, tag: str, *,
+               height: int = 16, gap: int = 3) -> float:  # fmt: skip
+    """The group's lane and one for each partition; returns where they end."""
+    lanes = Block(d, group, band, space, tag, height)
+    lanes.phases(top)
+    y = top + height + gap
+    for part in group.cast.parts:
+        lanes.partition(y, group.cast.label(part))
+        y += height + gap
+    return y - gap
+
+
+class Block:
+    """The lanes of one group. tag: before the keys of its shapes, where two groups are drawn."""
+
+    def __init__(self, d: Drawing, group: Group, band: Band, space: Space, tag: str, height: int) -> None:
+        self.d, self.group, self.band, self.space = d, group, band, space
+        self.tag, self.height = tag, height
+        self.actors = {actor.name: actor for actor in group.cast.actors}
+
+    def spans(self, lane: str) -> list[tuple[float, float, str, str]]:
+        """Up to the cursor: x from, x to, who, what."""
+        spans = self.group.spans.get(lane, [])[: self.space["spans"].get(lane, 0)]
+        begins = [self.band.x(start) for start, _, _ in spans]
+        ends = [*begins[1:], self.band.cursor][: len(spans)]
+        return [(x, x2, who, what) for x, x2, (_, who, what) in zip(begins, ends, spans, strict=True)]
+
+    def unread_ms(self, label: str) -> int:
+        return self.group.unread_ms(label, self.space["spans"].get(label, 0), self.band.now)
+
+    def phases(self, y: float) -> None:
+        d, key, foot = self.d, f"time/{self.tag}group", y + self.height - 3.5
+        for n, (x, x2, number, state) in enumerate(self.spans("group")):
+            if x2 - x < 0.5:
+                continue
+            plain = PHASES.get(state, state)
+            word = "generation" if self.group.kind == "classic" else "epoch"
+            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
+                   tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
+            names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
+            words = next((name for name in names if text_width(name, 12) + 8 <= x2 - x), "")
+            if words:
+                d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
+        total = sum(self.unread_ms(self.group.cast.label(part)) for part in self.group.cast.parts)
+        d.text(key + "/unread", self.band.unread_x, foot, f"in all {seconds(total)}", "ink", bold=True, size=12.5,
+               anchor="end")  # fmt: skip
+
+    def partition(self, y: float, label: str) -> None:
+        d, band, key, foot = self.d, self.band, f"time/{self.tag}{label}", y + self.height - 3.5
+        d.text(key + "/name", band.left - 8, foot, label, mono=True, bold=True, size=12.5, anchor="end")
+        d.rect(key + "/ground", band.left, y, band.right - band.left, self.height, "wash", r=3)
+        spans = self.spans(label)
+        for n, (x, x2, who, what) in enumerate(spans):
+            if x2 - x >= 0.5:
+                self._span(f"{key}/{n}", x, y, x2 - x, self.actors.get(who), what)
+        waiting, unread = self.space["waiting"][label], self.unread_ms(label)
+        nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
+        d.text(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet",
+               mono=True, bold=True, size=12.5, anchor="end")  # fmt: skip
+        d.text(key + "/unread", band.unread_x, foot, seconds(unread), "trouble" if nobody and long else "quiet",
+               mono=True, bold=long, size=12.5, anchor="end")  # fmt: skip
+        words = f"{waiting} record{'s' * (waiting != 1)} wait{'s' * (waiting == 1)}"
+        if nobody and waiting and band.cursor + text_width(words, 12) + 16 <= band.right:
+            d.text(f"time/cursor/{self.tag}{label}", band.cursor + 9, foot, words, "trouble", size=12)
+
+    def _span(self, key: str, x: float, y: float, w: float, actor: Actor | None, what: str) -> None:
+        d, foot = self.d, y + self.height - 3.5
+        if what == "nobody":
+            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, tip="nobody reads it")
+            if actor and w > 60:
+                d.text(key + "/who", x + 8, foot, f"{actor.letter} frozen", size=12, bold=True, halo="paper")
+            return
+        if actor is None:
+            return
+        d.rect(key, x, y, w, self.height, actor.colour, r=3, tip=f"{actor.name} reads it")
+        draw_pattern(d, key, x + 2, x + w - 2, y + self.height - 2.5, actor)
+        if w > text_width(actor.letter, 12, bold=True) + 8:
+            d.text(key + "/who", x + 5, foot, actor.letter, actor.ink, size=12.5, bold=True)
+
+
+def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Actor) -> None:
+    """The fourth to sixth member have the first three's colours, with a dotted edge; those after them a dashed one."""
+    if actor.pattern and x2 > x:
+        d.line(key + "/pattern", x, y, x2, y, "paper", width=2, dash="2 3" if actor.pattern == 1 else "7 3")
+
+
+def draw_axis(d: Drawing, y: float, band: Band) -> None:
+    times = band.axis.times
+    total_s = (times[-1] - times[0]) / 1000 if times else 0
+    every = next((tick for tick in TICKS_S if total_s / tick <= 10), 7200)
+    after = -1000.0
+    for second in range(-(-times[0] // 1000 // every) * every if times else 0, band.now // 1000 + 1, every):
+        x = band.x(second * 1000)
+        words = f"{second} s"
+        half = text_width(words, 12, mono=True) / 2 / 0.8
+        if second * 1000 >= times[0] and x - half >= after:
+            d.text(f"time/axis/{second}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
+            after = x + half + 8
+
+
+def seconds(ms: int) -> str:
+    if ms < SHORTEST_MS:
+        return "0"
+    return f"{ms / 1000:.2f} s" if ms < 100_000 else f"{ms / 1000:.0f} s"

@@ -1,0 +1,379 @@
+"""Lesson 05, consumer groups: what a right answer does."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+
+from minikafka import Cluster
+from minikafka.clients.errors import CommitFailedError
+from minikafka.coordinators.assignors import Member
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+from minikafka.faults import Fault, Freeze
+
+EXIT_TICKET = (
+    Question(
+        "6 partitions, a group of 4, the classic protocol: a fifth consumer joins. Who decides what it reads?",
+        right=2,
+        why="2. The group leader, one of the members. The coordinator collects, carries and remembers; it checks "
+        "nothing.",
+    ),
+    Question(
+        "a member is killed with kill -9, with default settings",
+        right=3,
+        why="3. Nobody said goodbye, so its partitions wait until session.timeout.ms, 45 s, has passed without a "
+        "heartbeat. Then the others go on at its last commit.",
+    ),
+    Question(
+        "each record, in a group that commits after its work",
+        right=2,
+        why="2. At least once. One owner at a time is what the coordinator knows; a frozen member doesn't know it yet, "
+        "and a record that was not committed comes again.",
+    ),
+)
+
+# --- 1: write an assignor ---
+
+
+def exercise_1():
+    """An assignor in three rungs: one owner; all partitions; balanced."""
+    common = {"scenario": a_group, "smaller": smaller, "describe": as_call, "picture": in_a_group}
+    return Exercise(
+        name="my_assignor",
+        right="each partition has one owner, none is left out, and the members share each topic evenly.",
+        hints=(
+            "Go topic by topic. Who reads this topic at all? Only those may get one of its partitions.",
+            "Members of one topic in a list; partition 0 to the first, 1 to the second, and round again with %. Or in "
+            "blocks: divmod(number of partitions, number of members) says how long they are, and how many get one more.",
+            "for topic, count in partitions.items(): readers = sorted(those members whose .topics hold the topic); skip "
+            "a topic without readers; then each partition p in range(count) goes to one of readers, by p.",
+        ),
+        rungs=(
+            Rung(
+                holds="no partition has two owners, and all go to members that read their topic",
+                broken=not_one_owner,
+                cases={
+                    "one member": group({"A": "orders"}, orders=3),
+                    "two members": group({"A": "orders", "B": "orders"}, orders=4),
+                    "more members than partitions": group({"A": "orders", "B": "orders", "C": "orders"}, orders=2),
+                    "a topic that only one reads": group({"A": "orders", "B": "orders payments"}, orders=1, payments=2),
+                    "a topic that isn't there yet": group({"A": "orders refunds"}, orders=1),
+                },
+                **common,
+            ),
+            Rung(
+                holds="every partition of every topic that somebody reads has an owner",
+                broken=left_out,
+                cases={
+                    "one member": group({"A": "orders"}, orders=3),
+                    "5 partitions for 2": group({"A": "orders", "B": "orders"}, orders=5),
+                    "a topic that only one reads": group({"A": "orders", "B": "orders payments"}, orders=1, payments=2),
+                    "each its own topic": group({"A": "orders", "B": "payments"}, orders=2, payments=2),
+                },
+                **common,
+            ),
+            Rung(
+                holds="of each topic no reader has two partitions more than another",
+                broken=not_balanced,
+                cases={
+                    "4 for 2": group({"A": "orders", "B": "orders"}, orders=4),
+                    "4 for 3": group({"A": "orders", "B": "orders", "C": "orders"}, orders=4),
+                    "two topics, one of them read by two": group(
+                        {"A": "orders", "B": "orders payments", "C": "orders payments"}, orders=4, payments=4
+                    ),
+                },
+                **common,
+            ),
+        ),
+    )
+
+
+def group(readers, **partitions):
+    """({member: Member}, {topic: number of partitions}); readers: {member: its topics, with spaces between}."""
+    return {name: Member(tuple(topics.split())) for name, topics in readers.items()}, partitions
+
+
+def a_group(source):
+    """Up to five members, up to three topics; most groups read the same topics, some don't."""
+    names = source.sample(["A", "B", "C", "D", "E"], source.randint(1, 5))
+    topics = ["orders", "payments", "shipments"][: source.choice((1, 1, 1, 2, 2, 3))]
+    partitions = {topic: source.randint(1, 7) for topic in topics}
+    alike = source.random() < 0.6
+    members = {}
+    for name in names:
+        some = topics if alike else [topic for topic in topics if source.random() < 0.7] or topics[:1]
+        members[name] = Member(tuple(some))
+    wanted = {topic for member in members.values() for topic in member.topics}
+    return members, {topic: count for topic, count in partitions.items() if topic in wanted}
+
+
+def smaller(case):
+    """A member fewer, a topic fewer, a partition fewer."""
+    members, partitions = case
+    for name in members:
+        if len(members) > 1:
+            rest = {other: member for other, member in members.items() if other != name}
+            wanted = {topic for member in rest.values() for topic in member.topics}
+            yield rest, {topic: count for topic, count in partitions.items() if topic in wanted}
+    for topic in partitions:
+        rest = {name: Member(tuple(t for t in member.topics if t != topic)) for name, member in members.items()}
+        if all(member.topics for member in rest.values()):
+            yield rest, {other: count for other, count in partitions.items() if other != topic}
+    for topic, count in partitions.items():
+        if count > 1:
+            yield members, partitions | {topic: count - 1}
+
+
+def as_call(case):
+    members, partitions = case
+    shown = ", ".join(f"{name!r}: Member({member.topics!r})" for name, member in members.items())
+    return f"my_assignor({{{shown}}}, {partitions!r})"
+
+
+def shares_of(answer, case):
+    """What it gave: ({member: [(topic, partition)]}, None), or (None, what is wrong with its form)."""
+    members, partitions = case
+    found = answer(dict(members), dict(partitions))
+    if found is None:
+        return None, "it returned None. The last line should be a return."
+    if not isinstance(found, Mapping):
+        return None, f"it returned a {type(found).__name__}, not a dictionary {{member: [(topic, partition), ...]}}."
+    shares = {}
+    for name, share in found.items():
+        if name not in members:
+            return None, f"it gave a share to {name!r}, and there is no such member: {', '.join(members)}."
+        try:
+            shares[name] = [(topic, number) for topic, number in share]
+        except (TypeError, ValueError):
+            return None, f"it gave {name} {share!r}. A share is a list of pairs (topic, partition)."
+    return shares, None
+
+
+def not_one_owner(answer, case):
+    members, partitions = case
+    shares, trouble = shares_of(answer, case)
+    if trouble:
+        return trouble
+    owner = {}
+    for name, share in shares.items():
+        for topic, number in share:
+            where = f"{topic}-{number}"
+            if topic not in partitions or isinstance(number, bool) or number not in range(partitions[topic]):
+                has = f"{topic} has the partitions {list(range(partitions.get(topic, 0)))}"
+                return f"it gave {where} to {name}, and there is no such partition.\n{has}"
+            if topic not in members[name].topics:
+                return f"it gave {where} to {name}, and {name} doesn't read {topic}. Nobody would see those records."
+            if (topic, number) in owner:
+                if owner[topic, number] == name:
+                    return f"it gave {where} to {name} twice."
+                words = "Kafka doesn't notice: both would read it, and each record would be done twice."
+                return f"two members own {where}: {owner[topic, number]} and {name}.\n{words}"
+            owner[topic, number] = name
+    return None
+
+
+def left_out(answer, case):
+    members, partitions = case
+    shares, trouble = shares_of(answer, case)
+    if trouble:
+        return trouble
+    given = {partition for share in shares.values() for partition in share}
+    for topic in dict.fromkeys(topic for member in members.values() for topic in member.topics):
+        for number in range(partitions.get(topic, 0)):
+            if (topic, number) not in given:
+                words = "Kafka doesn't notice: its records would wait for ever."
+                return f"nobody owns {topic}-{number}.\n{words}"
+    return None
+
+
+def not_balanced(answer, case):
+    members, partitions = case
+    shares, trouble = shares_of(answer, case)
+    if trouble:
+        return trouble
+    for topic in partitions:
+        counts = {
+            name: sum(1 for each, _ in shares.get(name, []) if each == topic)
+            for name, member in members.items()
+            if topic in member.topics
+        }
+        most, least = max(counts, key=counts.get), min(counts, key=counts.get)
+        if counts[most] > counts[least] + 1:
+            return f"{most} has {counts[most]} partitions of {topic}, and {least} has {counts[least]}."
+    return None
+
+
+def in_a_group(answer, case):
+    """The answer at work: a group of these members, in which one of them runs it."""
+    members, partitions = case
+
+    def read(consumer):
+        while True:
+            consumer.poll(timeout_ms=1000)
+
+    cluster = Cluster(seed=5)
+    for topic, count in partitions.items():
+        cluster.create_topic(topic, partitions=count)
+    for name, member in members.items():
+        consumer = cluster.consumer(
+            *[topic for topic in member.topics if topic in partitions],
+            group_id="billing",
+            client_id=f"consumer {name}",
+            partition_assignment_strategy=answer,
+        )
+        cluster.start(read, consumer)
+    shop = cluster.producer(client_id="shop")
+    for number in range(12):
+        for topic in partitions:
+            shop.send(topic, key=f"o-{number}", value="20 euros")
+        cluster.run(seconds=1)
+    return cluster.play("rebalance", group="billing")
+
+
+# --- 2: break a group ---
+
+
+LIMIT_MS = 43_000
+SESSION_MS = 45_000
+ORDERS = 90
+
+
+def careful(consumer, payments, wait):
+    """Pays each order and commits at once. The lesson's billing."""
+    while True:
+        for records in consumer.poll(timeout_ms=1000).values():
+            for record in records:
+                wait(0.4)
+                payments.add(record, record.value)
+            try:
+                consumer.commit()
+            except CommitFailedError:
+                pass
+
+
+def pay_with(faults):
+    """The lesson's run: an order a second, in turn to both partitions, two members; these faults."""
+    cluster = Cluster(seed=5, faults=faults)
+    cluster.create_topic("orders", partitions=2)
+    shop = cluster.producer(client_id="shop")
+    for name in ("consumer A", "consumer B"):
+        member = cluster.consumer(
+            "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
+        )
+        cluster.start(careful, member, cluster.table("payments"), cluster.sleep)
+    for number in range(ORDERS):
+        shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 2)
+        cluster.run(seconds=1)
+    return cluster
+
+
+def exercise_2():
+    """One freeze that makes an order be paid twice; as short as it can be."""
+    return Exercise(
+        name="faults",
+        takes=list,
+        right="a member that stood still for less than its session time-out was thought dead, and paid all the same. "
+        "The clock had started at its last heartbeat, before the freeze.",
+        hints=(
+            "Two things have to meet: the member has an order in hand (read, not yet paid) when it freezes, and it "
+            "sleeps until the coordinator has given up on it.",
+            "The coordinator counts its 45 s from the last heartbeat that arrived. How old is that at the moment of your "
+            "freeze? The rest is what you need.",
+            "Look for an order that is taken in hand late between two heartbeats of that member. Freeze it while the "
+            "order is in its hand; the freeze lasts 45,000 ms less the age of the last heartbeat, and a few ms more.",
+        ),
+        rungs=(
+            Rung(holds="an order is paid twice", broken=nothing_twice, cases={"this schedule": None}, picture=played),
+            Rung(holds="by one Freeze, shorter than the session time-out", broken=too_much, cases={"this schedule": None}),
+            Rung(holds=f"shorter than {LIMIT_MS:,} ms", broken=too_long, cases={"this schedule": None}),
+        ),
+    )
+
+
+@cache
+def untouched():
+    return pay_with([])
+
+
+def run_with(faults):
+    for fault in faults:
+        if not isinstance(fault, Fault):
+            raise TypeError(f'{fault!r} is no fault. Write Freeze("consumer A", at_ms=..., for_ms=...)')
+    return pay_with(faults)
+
+
+def paid_twice(cluster):
+    written = Counter(event.detail["key"] for event in cluster.trace if event.kind == "EffectWritten")
+    return [key for key, times in written.items() if times > 1]
+
+
+def played(faults, _):
+    return run_with(faults).play(name="rebalance")
+
+
+def heartbeat_before(name, at_ms):
+    """When this member's last heartbeat before that moment was sent, with no fault at all; None if there was none."""
+    sent = [
+        event.at
+        for event in untouched().trace
+        if event.kind == "RequestSent" and event.node == name and event.detail["api"] == "Heartbeat" and event.at <= at_ms
+    ]
+    return sent[-1] if sent else None
+
+
+def in_hand(name, at_ms):
+    """The order that a member is about to pay at that moment, with no fault at all; None if there is none."""
+    found = None
+    for event in untouched().trace:
+        if event.at > at_ms:
+            break
+        if event.kind == "RecordsPolled" and event.node == name:
+            found = event.detail["records"][0][1]
+        elif event.kind == "EffectWritten" and event.detail["key"] == found:
+            found = None
+    return found
+
+
+def nothing_twice(faults, _):
+    if not faults:
+        return "no fault, and every order is paid once. Put a Freeze into the list."
+    cluster = run_with(faults)
+    if paid_twice(cluster):
+        return None
+    lines = ["every order is paid at most once."]
+    for fault in faults:
+        if isinstance(fault, Freeze):
+            lines += why_not(fault, cluster)
+    return "\n".join(lines)
+
+
+def why_not(fault, cluster):
+    order, beat = in_hand(fault.node, fault.at_ms), heartbeat_before(fault.node, fault.at_ms)
+    if beat is None:
+        return [f"{fault.node} had sent no heartbeat yet at {fault.at_ms} ms, or is no member."]
+    words = f"it paid {order} after it woke up" if order else "it had no order in hand"
+    removed = any(event.kind == "MemberLeft" for event in cluster.trace)
+    if not removed:
+        woke = fault.at_ms + fault.for_ms
+        words += f"; the last heartbeat was sent at {beat} ms, and it woke up at {woke} ms: before 45 s were over"
+    return [f"when {fault.node} froze, {words}."]
+
+
+def too_much(faults, _):
+    if len(faults) > 1:
+        return f"{len(faults)} faults. One is enough."
+    (fault,) = faults
+    if not isinstance(fault, Freeze):
+        return f"a {type(fault).__name__} does it, and shows another hole (lesson 04). Here a Freeze is asked for."
+    if fault.for_ms >= SESSION_MS:
+        return f"a freeze of {fault.for_ms} ms does it. It can be shorter than the session time-out of {SESSION_MS} ms."
+    return None
+
+
+def too_long(faults, _):
+    (fault,) = faults
+    if fault.for_ms < LIMIT_MS:
+        return None
+    beat = heartbeat_before(fault.node, fault.at_ms)
+    age = f"when it began, the last heartbeat was {fault.at_ms - beat} ms old. An older one leaves less to wait for."
+    return f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\n{age}"

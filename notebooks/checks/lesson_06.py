@@ -1,0 +1,453 @@
+"""Lesson 06, rebalancing: what a right answer does."""
+
+from minikafka import Cluster
+from minikafka.anomalies import group_anomalies
+from minikafka.coordinators.assignors import Member
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+
+NAMES = "ABCDE"
+
+EXIT_TICKET = (
+    Question(
+        "eager, three members, one of them still at work for 20 s when a fourth joins",
+        right=3,
+        why="3. The quick members give everything back at their next heartbeat and wait in JoinGroup for the slow one.",
+    ),
+    Question(
+        "cooperative-sticky, one partition has to move from A to B",
+        right=2,
+        why="2. In the first rebalance A gives it up, in the second B gets it. The others are read all the time.",
+    ),
+    Question(
+        "a static member is closed, and back after 10 s",
+        right=1,
+        why="1. It keeps its place until its session is over. Nothing moves, and for 10 s nobody reads its share.",
+    ),
+)
+
+
+# --- groups as data, and on a cluster ---
+
+
+def group(**owned):
+    """Members by name, each with the numbers of the orders partitions it had."""
+    return {name: Member(("orders",), tuple(("orders", number) for number in had)) for name, had in owned.items()}
+
+
+def names(partitions):
+    return " ".join(f"{topic}-{number}" for topic, number in sorted(partitions)) or "nothing"
+
+
+def counts(partitions):
+    return " and ".join(f"{topic} has {count} partition{'s' * (count != 1)}" for topic, count in partitions.items())
+
+
+def had(members):
+    return ", ".join(
+        f"{name} had {names(member.owned)}" if member.owned else f"{name} is new" for name, member in members.items()
+    )
+
+
+def shares(assignment):
+    return "; ".join(f"{name}: {names(share)}" for name, share in assignment.items()) or "nothing to anybody"
+
+
+def owner_of(members):
+    """{partition: who had it}; where two say so, the first."""
+    return {partition: name for name, member in reversed(members.items()) for partition in member.owned}
+
+
+def on_a_cluster(assign, members, partitions, cooperative=False):
+    """The case played by real consumers.
+
+    A member named `old` has what nobody had, and leaves; the new ones join at the same time; then `assign` runs.
+    """
+    cluster = Cluster(seed=6, configs={"group.initial.rebalance.delay.ms": 1000, "offsets.topic.num.partitions": 1})
+    for topic, count in partitions.items():
+        cluster.create_topic(topic, partitions=count)
+    every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    owner = owner_of(members)
+
+    def assignor(found, _):
+        ids = {member_id.split("-")[0]: member_id for member_id in found}
+        if "old" in ids:
+            given = {name: [part for part in every if owner.get(part, "old") == name] for name in ids}
+        else:
+            given = assign({name: found[ids[name]] for name in sorted(ids)}, dict(partitions))
+        return {ids[name]: share for name, share in given.items()}
+
+    assignor.__name__, assignor.cooperative = "yours", cooperative
+    settings = {"group_id": "billing", "partition_assignment_strategy": assignor, "heartbeat_interval_ms": 1000}
+
+    leaving = set()
+
+    def begin(name):
+        consumer = cluster.consumer(*partitions, client_id=name, processing_ms=300, **settings)
+        cluster.start(read, consumer, leaving)
+
+    cluster.start(sell, cluster, cluster.producer(client_id="shop"), every)
+    begin("old")
+    for name, member in members.items():
+        if member.owned:
+            begin(name)
+    cluster.run(seconds=4)
+    leaving.add("old")
+    for name, member in members.items():
+        if not member.owned:
+            begin(name)
+    cluster.run(seconds=8)
+    cluster.close()
+    return cluster
+
+
+def sell(cluster, shop, partitions):
+    while True:
+        for topic, number in partitions:
+            shop.send(topic, partition=number, value="order")
+        cluster.sleep(1)
+
+
+def read(consumer, leaving):
+    while consumer.name not in leaving:
+        consumer.poll(timeout_ms=500)
+    consumer.close()
+
+
+# --- 1: write a piece ---
+
+
+def exercise_1():
+    """A sticky assignor in three rungs: one owner, balanced, fewest moves."""
+    common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
+    return Exercise(
+        name="my_assignor",
+        right="one owner each, equal shares, and nothing moves that could stay.",
+        hints=(
+            "Three steps. Who keeps what it had? What is free then? Who gets it? Begin with nobody keeping anything: "
+            "then it is round robin, and the first two rungs hold.",
+            "Nobody may keep more than a fair share: total // members, and total % members of them one more. Who may "
+            "keep that one more, so that less moves? And is a partition that somebody had still there?",
+            "keep: go through the members, those who had most first; each keeps its first `fair` partitions, and one "
+            "more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
+            "whoever has least.",
+        ),
+        rungs=(
+            Rung(
+                holds="every partition goes to exactly one member",
+                broken=not_one_owner,
+                cases={
+                    "a new group": (group(A=(), B=()), {"orders": 3}),
+                    "more members than partitions": (group(A=(0,), B=(1,), C=()), {"orders": 2}),
+                    "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
+                    "a partition that is gone": (group(A=(0, 2), B=(1,)), {"orders": 2}),
+                    "two say it was theirs": (group(A=(0,), B=(0, 1)), {"orders": 2}),
+                },
+                scenario=a_group_with_quarrels,
+                **common,
+            ),
+            Rung(
+                holds="nobody has two more than somebody else",
+                broken=not_balanced,
+                cases={
+                    "one has all": (group(A=(0, 1, 2, 3), B=()), {"orders": 4}),
+                    "two topics": (group(A=(), B=()), {"orders": 1, "refunds": 3}),
+                    "a partition more": (group(A=(0, 1), B=(2,)), {"orders": 4}),
+                },
+                scenario=a_group_with_quarrels,
+                **common,
+            ),
+            Rung(
+                holds="as few partitions move as can be",
+                broken=moves_too_many,
+                cases={
+                    "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
+                    "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
+                    "who may keep one more": (group(A=(0,), B=(1, 2, 3)), {"orders": 5}),
+                    "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
+                },
+                scenario=a_group,
+                **common,
+            ),
+        ),
+    )
+
+
+def a_group(source):
+    """Up to five members; each partition of one or two topics had one owner, or none."""
+    topics = ["orders", "refunds"][: source.choice((1, 1, 2))]
+    partitions = {topic: source.randint(1, 7) for topic in topics}
+    people = NAMES[: source.randint(1, 5)]
+    busy = people[: source.randint(0, len(people))]  # the others are new
+    held = {name: [] for name in people}
+    for topic, count in partitions.items():
+        for number in range(count):
+            if busy and source.random() < 0.8:
+                held[source.choice(busy)].append((topic, number))
+    return {name: Member(tuple(topics), tuple(parts)) for name, parts in held.items()}, partitions
+
+
+def a_group_with_quarrels(source):
+    """Also one that still believes to have what it has lost, and partitions that are gone."""
+    members, partitions = a_group(source)
+    if source.random() < 0.3:
+        name, topic = source.choice(sorted(members)), source.choice(sorted(partitions))
+        more = (topic, source.randint(0, partitions[topic]))
+        if more not in members[name].owned:
+            members[name] = members[name]._replace(owned=(*members[name].owned, more))
+    return members, partitions
+
+
+def renamed(members):
+    """{name: the name it would have if the first letters were taken}; empty if they are."""
+    new = dict(zip(members, NAMES, strict=False))
+    return {} if list(new) == list(new.values()) else new
+
+
+def smaller_group(case):
+    members, partitions = case
+    new = renamed(members)
+    if new:
+        yield {new[name]: member for name, member in members.items()}, partitions
+    for name in members:
+        if len(members) > 1:
+            yield {other: member for other, member in members.items() if other != name}, partitions
+    for topic, count in partitions.items():
+        if count > 1 or len(partitions) > 1:
+            fewer = {**partitions, topic: count - 1}
+            fewer = {name: number for name, number in fewer.items() if number}
+            last = (topic, count - 1)
+            yield {
+                name: Member(tuple(fewer), tuple(part for part in member.owned if part != last))
+                for name, member in members.items()
+            }, fewer
+    for name, member in members.items():
+        for part in member.owned:
+            less = member._replace(owned=tuple(other for other in member.owned if other != part))
+            yield {**members, name: less}, partitions
+
+
+def as_group(case):
+    members, partitions = case
+    return f"{had(members)}; {counts(partitions)}"
+
+
+def shares_of(answer, case):
+    """(assignment, None), or (None, what is wrong with its form)."""
+    members, partitions = case
+    found = answer(dict(members), dict(partitions))
+    if not isinstance(found, dict):
+        return None, f"it returned {found!r}. It should be a dict: member -> list of its partitions."
+    for name, share in found.items():
+        if name not in members:
+            return None, f"it gave something to {name!r}, who is not a member."
+        pairs = isinstance(share, (list, tuple, set)) and all(isinstance(part, tuple) and len(part) == 2 for part in share)
+        if not pairs:
+            return None, f'the share of {name} is {share!r}. It should be a list of pairs like ("orders", 0).'
+    return {name: list(found.get(name, ())) for name in members}, None
+
+
+def not_one_owner(answer, case):
+    _, partitions = case
+    found, wrong = shares_of(answer, case)
+    if wrong:
+        return wrong
+    every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
+    taken = {}
+    for name, share in found.items():
+        for part in share:
+            if part not in every:
+                return f"it gave {names([part])} to {name}, and there is no such partition now.\n{gave(found)}"
+            if part in taken:
+                twice = f"{taken[part]} and {name}" if taken[part] != name else f"{name} twice"
+                return f"it gave {names([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
+            taken[part] = name
+    missing = every - set(taken)
+    return f"nobody got {names(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
+
+
+def gave(found):
+    return f"your assignor gave {shares(found)}"
+
+
+def not_balanced(answer, case):
+    found, wrong = shares_of(answer, case)
+    if wrong:
+        return wrong
+    most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
+    if len(found[most]) - len(found[least]) < 2:
+        return None
+    return f"{most} got {len(found[most])} partitions and {least} only {len(found[least])}.\n{gave(found)}"
+
+
+def moves_too_many(answer, case):
+    members, _ = case
+    found, wrong = shares_of(answer, case)
+    if wrong:
+        return wrong
+    before = owner_of(members)
+    now = {part: name for name, share in found.items() for part in share}
+    moved = sorted(part for part, name in now.items() if before.get(part, name) != name)
+    fewest = fewest_moves(case)
+    if len(moved) <= fewest:
+        return None
+    enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
+    went = ", ".join(f"{names([part])} from {before[part]} to {now[part]}" for part in moved)
+    return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
+
+
+def fewest_moves(case):
+    """How many partitions must leave a member who is still there: all that it has above its fair share."""
+    members, partitions = case
+    fair, extra = divmod(sum(partitions.values()), len(members))
+    over = [len(member.owned) - fair for member in members.values() if len(member.owned) > fair]
+    return sum(over) - min(extra, len(over))
+
+
+def play_assignment(answer, case):
+    return on_a_cluster(answer, *case).play("rebalance", since_ms=3000)
+
+
+# --- 2: mend a protocol ---
+
+
+def exercise_2():
+    """The two-phase revoke: what may be handed out of a target while some of it still has another owner."""
+    common = {
+        "smaller": smaller_target,
+        "describe": as_target,
+        "picture": play_hand_over,
+        "scenario": a_target,
+        "cases": {
+            "one joins": (group(A=(0, 1), B=()), {"A": [0], "B": [1]}),
+            "two swap": (group(A=(0,), B=(1,)), {"A": [1], "B": [0]}),
+            "one has left": (group(A=(0,), B=()), {"A": [0], "B": [1]}),
+            "nothing moves": (group(A=(0,), B=(1,)), {"A": [0], "B": [1]}),
+        },
+    }
+    return Exercise(
+        name="hand_over",
+        right="no partition ever has two owners, and what stays is read all the time.",
+        hints=(
+            "A partition of the target is in one of three states: its new member has it already, somebody else has it, "
+            "nobody has it. In which of them may it be given?",
+            "Build a dict first: partition -> who has it now, from the members' owned. Members who left are not in it.",
+            "Keep a partition in a share when owner.get(partition, name) == name: it is this member's, or nobody's. "
+            "Leave it out otherwise. You need not tell its owner anything: what is not in its share, it gives back.",
+        ),
+        rungs=(
+            Rung(holds="no partition is given away while another member has it", broken=two_owners, **common),
+            Rung(holds="whoever keeps a partition keeps it without a break", broken=a_break, **common),
+            Rung(holds="after the second rebalance all is where it should be", broken=never_there, **common),
+        ),
+    )
+
+
+def a_target(source):
+    members, partitions = a_group(source)
+    members = {name: Member(("orders",), tuple(p for p in each.owned if p[0] == "orders")) for name, each in members.items()}
+    target = {name: [] for name in members}
+    for number in range(partitions["orders"]):
+        stays = owner_of(members).get(("orders", number)) if source.random() < 0.5 else None
+        target[stays or source.choice(list(members))].append(number)
+    return members, target
+
+
+def smaller_target(case):
+    members, target = case
+    new = renamed(members)
+    if new:
+        yield tuple({new[name]: value for name, value in each.items()} for each in case)
+    for number in sorted(sum(target.values(), [])):
+        yield (
+            {name: each._replace(owned=tuple(p for p in each.owned if p[1] != number)) for name, each in members.items()},
+            {name: [other for other in share if other != number] for name, share in target.items()},
+        )
+    for name in members:
+        if not members[name].owned and not target[name]:
+            yield tuple({other: value for other, value in each.items() if other != name} for each in case)
+
+
+def as_target(case):
+    members, target = case
+    return f"{had(members)}; the target is {shares(in_pairs(target))}"
+
+
+def in_pairs(target):
+    return {name: [("orders", number) for number in share] for name, share in target.items()}
+
+
+def handed(answer, members, target):
+    found, wrong = shares_of(lambda members, _: answer(in_pairs(target), members), (members, {}))
+    if wrong:
+        return None, wrong
+    for name, share in found.items():
+        for part in share:
+            if part not in in_pairs(target)[name] and part not in members[name].owned:
+                return None, f"it gave {names([part])} to {name}, who neither has it nor should get it."
+    return found, None
+
+
+def two_owners(answer, case):
+    members, target = case
+    found, wrong = handed(answer, members, target)
+    if wrong:
+        return wrong
+    for name, share in found.items():
+        for part in share:
+            others = [other for other, member in members.items() if other != name and part in member.owned]
+            if others:
+                return f"{seen(answer, case) or f'{names([part])} has two owners, {others[0]} and {name}.'}\n" + (
+                    f"you gave {names([part])} to {name} before {others[0]} had given it up"
+                )
+    return None
+
+
+def seen(answer, case):
+    """What the detectors see when the case is played on a cluster."""
+    found = {each.name: each for each in group_anomalies(play_cluster(answer, case).trace)}
+    if "two owners" in found:
+        return f"two owners: {found['two owners'].what} at {found['two owners'].at / 1000:.2f} s."
+    return None
+
+
+def a_break(answer, case):
+    members, target = case
+    found, wrong = handed(answer, members, target)
+    if wrong:
+        return wrong
+    for name, member in members.items():
+        for part in in_pairs(target)[name]:
+            if part in member.owned and part not in found[name]:
+                return (
+                    f"{name} has {names([part])} and should keep it, and it was left out of its share.\n"
+                    f"what is not in its share a member gives back: then nobody reads it for a while"
+                )
+    return None
+
+
+def never_there(answer, case):
+    members, target = case
+    for _ in range(2):
+        found, wrong = handed(answer, members, target)
+        if wrong:
+            return wrong
+        members = {name: member._replace(owned=tuple(found[name])) for name, member in members.items()}
+    for name, share in in_pairs(target).items():
+        for part in share:
+            if part not in found[name]:
+                keeper = next((other for other in found if part in found[other]), None)
+                why = f"{keeper} was never told to give it up" if keeper else "it was free, and nobody got it"
+                return f"{names([part])} never arrives at {name}: {why}.\nafter two rebalances: {shares(found)}"
+    return None
+
+
+def play_cluster(answer, case):
+    members, target = case
+    partitions = {"orders": 1 + max(sum(target.values(), []), default=0)}
+    wanted = in_pairs(target)
+    return on_a_cluster(lambda found, _: answer(wanted, found), members, partitions, cooperative=True)
+
+
+def play_hand_over(answer, case):
+    return play_cluster(answer, case).play("rebalance", since_ms=3000)

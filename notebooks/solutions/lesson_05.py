@@ -1,0 +1,28 @@
+"""Lesson 05, consumer groups: one solution an exercise. Each part replaces the stub in the solved edition."""
+
+from minikafka import lesson
+from minikafka.faults import Freeze
+
+
+# %% exercise 1
+def my_assignor(members, partitions):
+    """Each topic in blocks to those who read it, as Kafka's range does: the first ones get one more if need be."""
+    shares = {name: [] for name in members}
+    for topic, count in sorted(partitions.items()):
+        readers = sorted(name for name in members if topic in members[name].topics)  # sorted: whoever leads, the same
+        start = 0
+        for position, name in enumerate(readers):
+            end = start + count // len(readers) + (position < count % len(readers))
+            shares[name] += [(topic, partition) for partition in range(start, end)]
+            start = end
+    return shares
+
+
+# %% exercise 2
+# A's heartbeats leave at 24.036 s and 27.036 s. At 26.030 s it takes an order in hand, and has it for 0.4 s.
+# At 26.400 s its last heartbeat is 2.364 s old: 45 s - 2.364 s are left, and a little for the way.
+faults = [Freeze("consumer A", at_ms=26_400, for_ms=42_700)]
+
+
+# %% exit ticket
+lesson("05").exit_ticket(2, 3, 2)

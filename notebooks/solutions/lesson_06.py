@@ -1,0 +1,36 @@
+"""Lesson 06, rebalancing: one solution an exercise. Each part replaces the stub in the solved edition."""
+
+from minikafka import lesson
+
+
+# %% exercise 1
+def my_assignor(members, partitions):
+    """Sticky: everyone keeps what it had, up to a fair share; what is free goes to whoever has least."""
+    every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    fair, extra = divmod(len(every), len(members))  # everybody gets `fair`, and `extra` of them one more
+    free = set(every)
+    shares = {}
+    for name in sorted(members, key=lambda name: -len(members[name].owned)):  # who had most may keep one more
+        had = [partition for partition in members[name].owned if partition in free]  # still there, nobody else's
+        keeps = fair + (len(had) > fair and extra > 0)
+        extra -= keeps > fair
+        shares[name] = had[:keeps]
+        free -= set(shares[name])
+    for partition in sorted(free):
+        least = min(shares, key=lambda name: len(shares[name]))
+        shares[least].append(partition)
+    return shares
+
+
+# %% exercise 2
+def hand_over(target, members):
+    """Of the target, what its member has already, and what nobody has."""
+    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    return {
+        name: [partition for partition in share if owner.get(partition, name) == name]
+        for name, share in target.items()
+    }
+
+
+# %% exit ticket
+lesson("06").exit_ticket(3, 2, 1)

@@ -1,0 +1,147 @@
+"""A member of a consumer group as a process of its own, so that a test can kill it: kafka-python, librdkafka, aiokafka.
+
+`python -m tests.clients.member CLIENT SETTINGS` subscribes, reads and commits what it has read. It says what happens on
+standard output, one JSON object a line: {"assigned": [partition, ...]} when its share has changed, {"read": [[partition,
+first offset, last offset], ...]}, {"committed": [[partition, offset], ...]}. It leaves the group when its standard
+input ends. settings: bootstrap, group, topic, session_ms, assignor (or null), protocol: classic or consumer.
+"""
+
+import asyncio
+import json
+import sys
+import threading
+from contextlib import closing
+
+HEARTBEAT_MS = 300
+POLL_MS = 100
+
+
+def say(what, values):
+    print(json.dumps({what: values}), flush=True)
+
+
+class Teller:
+    """Says what is new; only partition numbers, for there is one topic."""
+
+    def __init__(self):
+        self.assigned = None
+
+    def share(self, assignment):
+        partitions = sorted(each.partition for each in assignment)
+        if partitions != self.assigned:
+            self.assigned = partitions
+            say("assigned", partitions)
+
+    def read(self, offsets):
+        """offsets: partition -> offsets, in order."""
+        say("read", [[partition, found[0], found[-1]] for partition, found in offsets.items()])
+
+    def committed(self, offsets):
+        say("committed", [[partition, found[-1] + 1] for partition, found in offsets.items()])
+
+
+def kafka_python(settings, leaving):
+    from kafka import KafkaConsumer
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.errors import KafkaError
+
+    assignors = {each.name: [each] for each in (RangePartitionAssignor, CooperativeStickyAssignor)}
+    consumer = KafkaConsumer(
+        settings["topic"], bootstrap_servers=settings["bootstrap"], group_id=settings["group"],
+        auto_offset_reset="earliest", enable_auto_commit=False, session_timeout_ms=settings["session_ms"],
+        heartbeat_interval_ms=HEARTBEAT_MS, partition_assignment_strategy=assignors[settings["assignor"] or "range"],
+    )  # fmt: skip
+    teller = Teller()
+    with closing(consumer):
+        while not leaving.is_set():
+            polled = consumer.poll(timeout_ms=POLL_MS)
+            teller.share(consumer.assignment())
+            if polled:
+                offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}
+                teller.read(offsets)
+                try:
+                    consumer.commit()
+                    teller.committed(offsets)
+                except KafkaError:
+                    pass  # a rebalance was quicker: whoever has the partition now reads them again
+
+
+def librdkafka(settings, leaving):
+    from confluent_kafka import Consumer, KafkaException
+
+    options = {"bootstrap.servers": settings["bootstrap"], "group.id": settings["group"], "log_level": 0}
+    options |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "group.protocol": settings["protocol"]}
+    if settings["protocol"] == "classic":
+        options |= {"session.timeout.ms": settings["session_ms"], "heartbeat.interval.ms": HEARTBEAT_MS}
+        options |= {"partition.assignment.strategy": settings["assignor"] or "range,roundrobin"}
+    consumer = Consumer(options)
+    consumer.subscribe([settings["topic"]])
+    teller = Teller()
+    with closing(consumer):
+        while not leaving.is_set():
+            messages = [message for message in consumer.consume(500, POLL_MS / 1000) if not message.error()]
+            teller.share(consumer.assignment())
+            if messages:
+                offsets = {}
+                for message in messages:
+                    offsets.setdefault(message.partition(), []).append(message.offset())
+                teller.read(offsets)
+                try:
+                    consumer.commit(asynchronous=False)
+                    teller.committed(offsets)
+                except KafkaException:
+                    pass
+
+
+async def aiokafka(settings, leaving):
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from aiokafka.errors import KafkaError
+
+    assignors = {each.name: [each] for each in (RangePartitionAssignor, RoundRobinPartitionAssignor)}
+    consumer = AIOKafkaConsumer(
+        settings["topic"], bootstrap_servers=settings["bootstrap"], group_id=settings["group"],
+        auto_offset_reset="earliest", enable_auto_commit=False, session_timeout_ms=settings["session_ms"],
+        heartbeat_interval_ms=HEARTBEAT_MS,
+        partition_assignment_strategy=assignors[settings["assignor"] or "roundrobin"],
+    )  # fmt: skip
+    await consumer.start()
+    teller = Teller()
+    try:
+        while not leaving.is_set():
+            polled = await consumer.getmany(timeout_ms=POLL_MS)
+            teller.share(consumer.assignment())
+            if polled:
+                offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}
+                teller.read(offsets)
+                try:
+                    await consumer.commit()
+                    teller.committed(offsets)
+                except KafkaError:
+                    pass
+    finally:
+        await consumer.stop()
+
+
+CLIENTS = {
+    "kafka-python": kafka_python,
+    "librdkafka": librdkafka,
+    "aiokafka": lambda settings, leaving: asyncio.run(aiokafka(settings, leaving)),
+}
+
+
+def main(client, settings):
+    leaving = threading.Event()
+
+    def watch():
+        sys.stdin.read()
+        leaving.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    CLIENTS[client](json.loads(settings), leaving)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

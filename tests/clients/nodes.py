@@ -1,0 +1,100 @@
+"""Brokers that tests may restart, of both kinds: minikafka and Apache Kafka, with short sessions for groups."""
+
+import os
+from contextlib import contextmanager
+
+import pytest
+
+from minikafka.server.embedded import Served
+from tests.clients.brokers import overrides
+from tests.kafka import ApacheKafka, java_missing
+
+SESSION_MS = 3000
+# Both kinds know these; a new group waits for nobody, a dead member is missed soon.
+QUICK = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.heartbeat.interval.ms": "300",
+    "offsets.topic.num.partitions": "5",
+}
+# What Apache Kafka must allow besides.
+ALLOWED = {
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.max.session.timeout.ms": "3600000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "log.initial.task.delay.ms": "3600000",  # retention: tests write records with old times
+}
+
+without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
+MINIKAFKA, APACHE_KAFKA = "minikafka", "Apache Kafka"
+BOTH = [MINIKAFKA, pytest.param(APACHE_KAFKA, marks=[pytest.mark.java, without_java])]
+
+
+class Minikafka:
+    """`minikafka serve` on a folder. session_ms: the shortest session a test should ask for."""
+
+    session_ms = SESSION_MS
+
+    def __init__(self, data, properties):
+        self.data = data
+        self.options = overrides(properties)
+        self.said = ""
+        self.served = Served(data=data, options=self.options)
+        self.bootstrap = self.served.bootstrap
+
+    def stop(self):
+        self.served.stop()
+        self.said += self.served.said()
+        assert "Traceback" not in self.said, self.said
+
+    def restart(self):
+        """Stop it cleanly; the next one has the same folder and port."""
+        self.stop()
+        port = int(self.bootstrap.rpartition(":")[2])
+        self.served = Served(data=self.data, port=port, options=self.options)
+
+
+class Apache:
+    """Apache Kafka on a folder."""
+
+    session_ms = SESSION_MS
+
+    def __init__(self, data, properties):
+        self.kafka = ApacheKafka(ALLOWED | properties, data=data)
+        self.bootstrap = self.kafka.bootstrap
+        self.kafka.__enter__()
+
+    def stop(self):
+        self.kafka.stop()
+
+    def restart(self):
+        self.stop()
+        self.kafka.folder.mkdir()
+        self.kafka.start()
+
+
+class Given:
+    """The Kafka that MINIKAFKA_BOOTSTRAP names. It is not ours to restart; 6 s is the shortest session by default."""
+
+    session_ms = 6000
+
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+
+    def restart(self):
+        pytest.skip("somebody else's Kafka is not restarted")
+
+
+@contextmanager
+def node(kind, data, properties=QUICK):
+    """A broker of this kind; the one that MINIKAFKA_BOOTSTRAP names instead of minikafka."""
+    given = os.environ.get("MINIKAFKA_BOOTSTRAP")
+    if given and kind == MINIKAFKA:
+        yield Given(given)
+        return
+    broker = (Minikafka if kind == MINIKAFKA else Apache)(data, properties)
+    try:
+        yield broker
+    finally:
+        broker.stop()

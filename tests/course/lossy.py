@@ -1,0 +1,103 @@
+"""A bad network before a good broker: a proxy that loses Produce requests, or their answers, on purpose.
+
+It listens on another loopback address than the broker, on the same port, and the broker advertises that address. So
+any client, the Java client too, comes through it.
+"""
+
+import socket
+import struct
+import threading
+
+HOST = "127.0.0.2"
+PRODUCE = 0
+
+
+class Lossy:
+    """swallow: so many Produce requests disappear, with the connection of the last one. lose_answers: so many are
+    written, and their answers lost with the connection. hold: they stay on their way until release().
+    """
+
+    def __init__(self, port):
+        self.target = ("127.0.0.1", port)
+        self.listener = socket.create_server((HOST, port))
+        self.bootstrap = f"{HOST}:{port}"
+        self.lock = threading.Lock()
+        self.swallow = self.lose_answers = self.requests = 0
+        self.hold = False
+        self.held = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def release(self):
+        """What was held arrives, in order, and is answered to nobody. Returns how much it was."""
+        self.hold = False
+        for frame in self.held:
+            with socket.create_connection(self.target, timeout=20) as broker:
+                broker.sendall(frame)
+                read_frame(broker)
+        return len(self.held)
+
+    def close(self):
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            broker = socket.create_connection(self.target)
+            lost = set()  # correlation ids of requests whose answers get lost
+            for way in (self._to_the_broker, self._to_the_client):
+                threading.Thread(target=quietly, args=(way, client, broker, lost), daemon=True).start()
+
+    def _to_the_broker(self, client, broker, lost):
+        while True:
+            frame = read_frame(client)
+            api, _, correlation_id = struct.unpack(">hhi", frame[4:12])
+            with self.lock:
+                if api == PRODUCE:
+                    self.requests += 1
+                    if self.hold:
+                        self.held.append(frame)
+                        continue
+                    if self.swallow:
+                        self.swallow -= 1
+                        if self.swallow == 0:
+                            raise OSError("the connection is gone")
+                        continue
+                    if self.lose_answers:
+                        self.lose_answers -= 1
+                        lost.add(correlation_id)
+            broker.sendall(frame)
+
+    def _to_the_client(self, client, broker, lost):
+        while True:
+            frame = read_frame(broker)
+            if struct.unpack(">i", frame[4:8])[0] in lost:
+                raise OSError("the answer is lost, and the connection with it")
+            client.sendall(frame)
+
+
+def quietly(way, client, broker, lost):
+    """Carries frames one way until either side has gone; then both are."""
+    try:
+        way(client, broker, lost)
+    except OSError:
+        pass
+    for side in (client, broker):
+        try:
+            side.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def read_frame(side):
+    """The next frame with its size; OSError at the end."""
+    frame = b""
+    while len(frame) < 4 or len(frame) < 4 + struct.unpack(">i", frame[:4])[0]:
+        wanted = 4 if len(frame) < 4 else 4 + struct.unpack(">i", frame[:4])[0]
+        more = side.recv(wanted - len(frame))
+        if not more:
+            raise OSError("hung up")
+        frame += more
+    return frame

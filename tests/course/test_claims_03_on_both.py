@@ -1,0 +1,163 @@
+"""What lesson 03 claims about producers, as one check each: real clients on a network that loses what it is told to.
+
+Each runs on minikafka and on Apache Kafka over TCP. The ledger (`notebooks/claims.toml`) names these tests.
+"""
+
+import itertools
+import socket
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+from tests.course.lossy import HOST, Lossy
+from tests.kafka import ApacheKafka, java_tool
+
+NUMBERS = itertools.count()
+
+
+def other_loopback():
+    """Whether this machine has a second loopback address, as Linux does."""
+    try:
+        socket.create_server((HOST, 0)).close()
+    except OSError:
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(not other_loopback(), reason=f"{HOST} is no address of this machine")
+
+
+@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
+def port(request):
+    """A broker's port, on the first loopback address; it tells its clients to come to the second."""
+    if request.param == "minikafka":
+        from minikafka.server.embedded import Served
+
+        with Served(options=("--advertised-host", HOST)) as kafka:
+            yield int(kafka.bootstrap.rpartition(":")[2])
+    else:
+        kafka = ApacheKafka()
+        kafka.properties["advertised.listeners"] = f"PLAINTEXT://{HOST}:{kafka.port}"
+        with kafka:
+            yield kafka.port
+
+
+@pytest.fixture(scope="module")
+def network(port):
+    lossy = Lossy(port)
+    yield lossy
+    lossy.close()
+
+
+@pytest.fixture
+def topic(network):
+    admin = KafkaAdminClient(bootstrap_servers=network.bootstrap)
+    name = f"orders-{next(NUMBERS)}"
+    admin.create_topics({name: {"num_partitions": 1, "replication_factor": 1}})
+    admin.close()
+    return name
+
+
+@pytest.fixture
+def producer(network):
+    made = []
+
+    def make(**options):
+        made.append(KafkaProducer(bootstrap_servers=network.bootstrap, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close(timeout=5)
+
+
+@pytest.fixture
+def log(network, topic):
+    """The values in the topic, in order."""
+    partition = TopicPartition(topic, 0)
+
+    def read():
+        consumer = KafkaConsumer(bootstrap_servers=network.bootstrap, auto_offset_reset="earliest")
+        consumer.assign([partition])
+        end, values = consumer.end_offsets([partition])[partition], []
+        while len(values) < end:
+            values += [record.value.decode() for some in consumer.poll(timeout_ms=500).values() for record in some]
+        consumer.close()
+        return values
+
+    return read
+
+
+@pytest.mark.parametrize("idempotent, found", [(False, ["created", "paid", "paid"]), (True, ["created", "paid"])])
+def test_kip_98_a_lost_answer_makes_a_duplicate_unless_the_producer_is_idempotent(
+    network, producer, topic, log, idempotent, found
+):
+    shop = producer(acks="all", enable_idempotence=idempotent, retries=10)
+    shop.send(topic, b"created").get(timeout=30)
+    network.lose_answers = 1
+    shop.send(topic, b"paid").get(timeout=30)
+    assert log() == found
+
+
+def test_kip_98_the_same_record_from_a_new_producer_is_a_new_record(producer, topic, log):
+    for _ in range(2):
+        producer(acks="all", enable_idempotence=True).send(topic, b"paid").get(timeout=30)
+    assert log() == ["paid", "paid"]
+
+
+def test_with_acks_0_a_lost_request_is_done_and_gone(network, producer, topic, log):
+    shop = producer(acks=0, enable_idempotence=False, linger_ms=0)
+    shop.send(topic, b"created").get(timeout=30)
+    while log() != ["created"]:
+        pass
+    before = network.requests
+    network.swallow = 1
+    shop.send(topic, b"paid").get(timeout=30)  # done: no error, whatever happens
+    while network.requests == before:
+        pass
+    producer(acks=1, enable_idempotence=False).send(topic, b"shipped").get(timeout=30)
+    assert log() == ["created", "shipped"]
+
+
+def test_with_acks_1_a_lost_request_is_sent_again(network, producer, topic, log):
+    shop = producer(acks=1, enable_idempotence=False, retries=10)
+    shop.send(topic, b"created").get(timeout=30)
+    network.swallow = 1
+    assert shop.send(topic, b"paid").get(timeout=30).offset == 1
+    assert log() == ["created", "paid"]
+
+
+def test_kip_91_a_record_that_failed_may_be_in_the_log(network, producer, topic, log):
+    shop = producer(acks="all", request_timeout_ms=1000, delivery_timeout_ms=1500, linger_ms=0, retry_backoff_ms=100)
+    shop.send(topic, b"created").get(timeout=30)
+    network.hold = True
+    with pytest.raises(KafkaError):
+        shop.send(topic, b"paid").get(timeout=30)
+    assert log() == ["created"]
+    assert network.release() >= 1
+    assert log() == ["created", "paid"]
+    network.held.clear()
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(
+    "options, found",
+    [
+        (["enable.idempotence=false"], "43210"),
+        (["enable.idempotence=false", "max.in.flight.requests.per.connection=1"], "01234"),
+        (["enable.idempotence=true"], "01234"),
+    ],
+)
+def test_the_java_client_turns_round_what_was_in_flight_unless_it_is_idempotent(network, topic, log, options, found):
+    """Five requests in flight are lost with their connection; with one in flight, the first of them is."""
+    network.swallow = 1 if "max.in.flight.requests.per.connection=1" in options else 5
+    settings = [word for option in options for word in ("--command-property", option)]
+    lines = "".join(f"{number}{'.' * 200}\n" for number in range(5))  # too long for two in a batch
+    done = java_tool(
+        "org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", network.bootstrap, "--topic", topic,
+        "--timeout", "0", "--batch-size", "1", *settings, input=lines,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert network.swallow == 0
+    assert "".join(value[0] for value in log()) == found

@@ -1,0 +1,108 @@
+"""`minikafka demo`: a page in the browser, without Jupyter."""
+
+import json
+import webbrowser
+
+import pytest
+
+from minikafka.__main__ import main
+from minikafka.course import demo
+from tests.theatre import groups
+
+
+@pytest.fixture(autouse=True)
+def no_browser(monkeypatch):
+    monkeypatch.setenv("MINIKAFKA_NO_BROWSER", "1")
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return {(name, what): demo.rebalance(name, what, 7) for name in demo.PROTOCOLS for what in demo.HAPPENINGS}
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch, traces):
+    """Writes the page of the command line's arguments; returns its text."""
+    monkeypatch.setattr(demo, "rebalance", lambda name, what, seed: traces[name, what])
+
+    def written(*args):
+        assert main(["demo", "--out", str(tmp_path / "page.html"), *args]) == 0
+        return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    return written
+
+
+def recorded(path):
+    lines = [json.dumps(event.to_json()) for event in groups.classic("range", "broker") if event.node == "broker 1"]
+    path.write_text("\n".join([*lines, '{"id": ["broker 1", 99'.strip()]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_page_offers_protocols_and_what_happens_and_stays_small(page, capsys, tmp_path):
+    text = page("--protocol", "kip-848")
+    assert f"the rebalance is in {tmp_path / 'page.html'}" in capsys.readouterr().out
+    for words in (*demo.PROTOCOLS, *demo.HAPPENINGS, "eager beside cooperative", '"first":6'):
+        assert words in text
+    assert len(text.encode()) < 1_500_000
+
+
+def test_the_same_seed_gives_the_same_trace(traces):
+    again = demo.rebalance("range", "C joins", 7)
+    assert [event.to_json() for event in again] == [event.to_json() for event in traces["range", "C joins"]]
+
+
+def test_cooperative_members_leave_less_unread_than_eager_ones(traces):
+    def unread_ms(name):
+        pic = demo.picture("rebalance", traces[name, "C joins"], since_ms=demo.SINCE_MS)
+        group, spans = pic.play.story.group, pic.scenes[-1]["space"]["spans"]
+        return sum(group.unread_ms(lane, spans[lane], pic.scenes[-1]["at"]) for lane in spans if lane != "group")
+
+    assert 3 * unread_ms("cooperative-sticky") < unread_ms("range")
+
+
+@pytest.mark.parametrize("name", list(demo.PROTOCOLS))
+def test_every_run_ends_with_a_stable_group_and_never_has_two_owners(traces, name):
+    for what in demo.HAPPENINGS:
+        space = demo.picture("rebalance", traces[name, what]).scenes[-1]["space"]
+        assert space["state"] == "Stable" and space["two_owners"] is None, what
+        assert sum(len(each["owns"]) for each in space["members"]) == 6, what
+
+
+def test_a_recorded_trace_is_shown_even_if_its_last_line_is_cut_short(page, tmp_path):
+    text = page("--trace", str(recorded(tmp_path / "trace.jsonl")))
+    assert "Rebalance of group billing" in text and '"plays":' not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        (None, (), "can't read"),
+        ("hello\n", (), "holds no event"),
+        ("", (), "nobody joins a group"),
+        ("trace", ("--group", "other"), "no group 'other'"),
+    ],
+)
+def test_a_trace_that_can_not_be_shown_is_explained(tmp_path, capsys, content, options, said):
+    path = tmp_path / "trace.jsonl"
+    if content == "trace":
+        recorded(path)
+    elif content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert main(["demo", "--trace", str(path), *options]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_place_that_can_not_be_written_is_explained(tmp_path, capsys):
+    path = recorded(tmp_path / "trace.jsonl")
+    assert main(["demo", "--trace", str(path), "--out", str(tmp_path / "missing" / "page.html")]) == 1
+    assert "can't write" in capsys.readouterr().err
+
+
+def test_the_browser_opens_the_page_unless_it_is_told_not_to(tmp_path, monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or False)
+    args = ["demo", "--trace", str(recorded(tmp_path / "trace.jsonl")), "--out", str(tmp_path / "page.html")]
+    assert main(args) == 0 and opened == []
+    monkeypatch.delenv("MINIKAFKA_NO_BROWSER")
+    assert main(args) == 0 and opened == [(tmp_path / "page.html").as_uri()]
+    assert "no browser was found" in capsys.readouterr().out

@@ -1,0 +1,300 @@
+"""Lesson 04's checks: right answers pass, however they are written; known wrong ones hear what is wrong."""
+
+import inspect
+import itertools
+import sqlite3
+
+import nbformat
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.course import editions, lessons
+from minikafka.course.checks import SCENARIOS
+from minikafka.faults import Crash, Lose
+from minikafka.server.embedded import Served
+from tests.course.answers import solution, verdict
+
+LESSON = lessons.lesson("04")._module
+SOLUTION = solution("04", 1, "pay")
+
+
+def in_batches(consumer, payments):
+    """Right, and unlike the solution: whole polls, a look at all of the table, offsets named."""
+    while True:
+        for partition, records in consumer.poll(timeout_ms=30_000).items():
+            paid = {row.key for row in payments}
+            for record in records:
+                if record.key.decode() not in paid:
+                    payments.add(record, record.value)
+                    paid.add(record.key.decode())
+            consumer.commit({partition: OffsetAndMetadata(records[-1].offset + 1, "", -1)})
+
+
+def commits_first(consumer, payments):
+    for record in consumer:
+        consumer.commit()
+        if record.key not in payments:
+            payments.add(record, record.value)
+
+
+def repeats(consumer, payments):
+    for record in consumer:
+        payments.add(record, record.value)
+        consumer.commit()
+
+
+def forgets(consumer, payments):
+    seen = set()
+    for record in consumer:
+        if record.key not in seen:
+            payments.add(record, record.value)
+            seen.add(record.key)
+        consumer.commit()
+
+
+SEEN = set()
+
+
+def remembers_outside(consumer, payments):
+    for record in consumer:
+        if record.key not in SEEN:
+            payments.add(record, record.value)
+            SEEN.add(record.key)
+        consumer.commit()
+
+
+def remembers_in_a_default(consumer, payments, seen=[]):  # noqa: B006
+    for record in consumer:
+        if record.key not in seen:
+            payments.add(record, record.value)
+            seen.append(record.key)
+        consumer.commit()
+
+
+def never_commits(consumer, payments):
+    for record in consumer:
+        if record.key not in payments:
+            payments.add(record, record.value)
+
+
+def commits_the_last_one_done(consumer, payments):
+    for record in consumer:
+        if record.key not in payments:
+            payments.add(record, record.value)
+        consumer.commit({TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset, "", -1)})
+
+
+def goes_home(consumer, payments):
+    for record in consumer:
+        payments.add(record, record.value)
+        consumer.commit()
+        break
+
+
+def one_poll(consumer, payments):
+    for records in consumer.poll(timeout_ms=1000).values():
+        for record in records:
+            if record.key not in payments:
+                payments.add(record, record.value)
+    consumer.commit()
+
+
+def in_bulk(consumer, payments):
+    waiting = []
+    for record in consumer:
+        waiting.append(record)
+        consumer.commit()
+        if len(waiting) == 3:
+            for each in waiting:
+                payments.add(each, each.value)
+            waiting.clear()
+
+
+def by_offset(consumer, payments):
+    for record in consumer:
+        if record not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+def commits_new_ones_only(consumer, payments):
+    for record in consumer:
+        if record.key not in payments:
+            payments.add(record, record.value)
+            consumer.commit()
+
+
+def raises(consumer, payments):
+    for record in consumer:
+        payments.add(record.id, record.value)
+
+
+def endless(consumer, payments):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("answer", [SOLUTION, in_batches])
+def test_a_right_consumer_is_right_however_it_is_written(answer):
+    found = verdict("04", 1, answer)
+    assert found.right, found
+
+
+def test_three_hundred_schedules_are_tried():
+    rungs = LESSON.exercise_1().rungs
+    assert sum(len(rung.cases) + (SCENARIOS if rung.scenario else 0) for rung in rungs) >= 300
+    every_call = {crashes for _, crashes in rungs[1].cases.values()}
+    longest = len(LESSON.run(SOLUTION, LESSON.SIX[:3]).lives[0])
+    assert {(call,) for call in range(1, longest + 1)} <= every_call
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (commits_first, "order o-0 is never written"),
+        (commits_first, "killed before"),
+        (repeats, "order o-0 is written 2 times"),
+        (forgets, "is written 2 times"),
+        (remembers_outside, "is written 2 times"),
+        (remembers_in_a_default, "is written 2 times"),
+        (never_commits, "all orders are written, but nothing is committed"),
+        (commits_the_last_one_done, "the committed offset is 5, and the log end offset is 6"),
+        (goes_home, "The program has ended; a service runs on"),
+        (one_poll, "it has ended. A service runs on"),
+        (in_bulk, "is never written"),
+        (by_offset, "holds already: whatever call it is killed at"),
+        (raises, "it raised AttributeError"),
+        (endless, "it had not come back after 2 s"),
+        (None, "this is None, not pay"),
+    ],
+)
+def test_a_wrong_consumer_hears_what_is_wrong(answer, words):
+    found = verdict("04", 1, answer)
+    assert not found.right and words in str(found), found
+
+
+def test_a_commit_of_new_orders_only_is_right_as_long_as_repeats_stay_harmless():
+    """A repeated order at the very end leaves a lag, and no harm: it is looked up again."""
+    assert verdict("04", 1, commits_new_ones_only).right
+
+
+def test_the_stub_is_calm():
+    notebook = nbformat.read(editions.notebooks()["04"], as_version=4)
+    names = {}
+    exec(next(cell.source for cell in notebook.cells if cell.id == "pay-stub"), names)
+    assert str(verdict("04", 1, names["pay"])) == "Not attempted yet: pay is still the stub."
+
+
+def test_the_smallest_schedule_is_a_line_to_paste_and_a_picture_to_play():
+    found = verdict("04", 1, repeats)
+    assert 'smallest case: orders o-0, faults=[Crash("pay", call=3)]' in str(found)
+    assert "life 1: poll add | killed before commit" in str(found) and "a duplicate" in str(found.picture.table())
+
+
+def test_a_new_life_remembers_nothing_that_the_old_one_kept_outside_its_function():
+    assert not SEEN
+    LESSON.run(remembers_outside, LESSON.SIX, (3,))
+    assert not SEEN and remembers_in_a_default.__defaults__ == ([],)
+
+
+# --- exercise 2 ---
+
+
+def test_the_shortest_schedule_is_found_by_trying_all():
+    (best,) = LESSON.shortest()
+    calls = LESSON.calls_of_careful()
+    assert best.call == 3 and calls[:2] == ("poll", "commit")
+    skipped = [len(LESSON.run(LESSON.careful, LESSON.SIX, (call,)).never) for call in range(1, len(calls) + 1)]
+    assert max(skipped) == 3 and skipped[:3] == [0, 0, 3]
+
+
+def test_the_notebook_shows_the_program_that_the_check_breaks():
+    notebook = nbformat.read(editions.notebooks()["04"], as_version=4)
+    cell = next(cell.source for cell in notebook.cells if cell.id == "break-program")
+    assert inspect.getsource(LESSON.careful).strip() in cell
+
+
+@pytest.mark.parametrize("faults", [solution("04", 2, "faults"), Crash(node="careful", call=3)])
+def test_the_shortest_schedule_is_right(faults):
+    assert verdict("04", 2, faults).right
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ([], "no fault, and all six orders are paid"),
+        ([Crash("careful", call=1)], "all six orders are paid"),
+        ([Crash("careful", call=2)], "killed before commit"),
+        ([Crash("careful", call=500)], "it was never killed"),
+        ([Crash("careful", call=4)], "One crash can do more"),
+        ([Crash("careful", call=8)], "there is an earlier moment"),
+        ([Crash("careful", call=3), Crash("careful", call=3)], "by 2 faults. One is enough"),
+        ([Lose("billing", "broker 1", "OffsetCommit")], "all six orders are paid"),
+        ([Crash("pay", call=3)], "'pay' is no program here"),
+        ([3], "3 is no fault"),
+        (3, "should be a list"),
+        (None, "Not attempted yet"),
+        (..., "Not attempted yet"),
+    ],
+)
+def test_a_schedule_that_is_not_the_shortest_hears_why(faults, words):
+    found = verdict("04", 2, faults)
+    assert not found.right and words in str(found), found
+
+
+def test_the_broken_run_can_be_played():
+    assert "nobody will read" in str(verdict("04", 2, [Crash("careful", call=4)]).picture.table())
+
+
+# --- the same function over TCP ---
+
+
+class Table:
+    """payments on SQLite; the process dies after its fuse-th row is written."""
+
+    def __init__(self, fuse):
+        self.rows = sqlite3.connect(":memory:")
+        self.rows.execute("create table payments (number blob, value blob)")
+        self.fuse = fuse
+
+    def add(self, record, value):
+        self.rows.execute("insert into payments values (?, ?)", (record.key, value))
+        if len(list(self)) == self.fuse:
+            raise SystemExit
+
+    def __iter__(self):
+        return (number for (number,) in self.rows.execute("select number from payments order by rowid"))
+
+    def __contains__(self, number):
+        return number in list(self)
+
+
+@pytest.fixture(scope="module")
+def served():
+    with Served() as kafka:
+        yield kafka.bootstrap
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.mark.parametrize(("program", "rows"), [(SOLUTION, [0, 1, 2, 3]), (repeats, [0, 1, 1, 2, 3])])
+def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writing_and_committing(
+    served, program, rows
+):
+    topic = f"orders-{next(NUMBERS)}"
+    producer = KafkaProducer(bootstrap_servers=served)
+    for number in range(4):
+        producer.send(topic, key=b"o-%d" % number, value=b"20 euros").get(timeout=30)
+    producer.close()
+    payments = Table(fuse=2)
+    for _life in (1, 2):
+        consumer = KafkaConsumer(topic, bootstrap_servers=served, group_id=topic, auto_offset_reset="earliest",
+                                 enable_auto_commit=False, consumer_timeout_ms=5000)  # fmt: skip
+        try:
+            program(consumer, payments)
+        except SystemExit:
+            pass
+        consumer.close(autocommit=False)
+    assert list(payments) == [b"o-%d" % number for number in rows]

@@ -1,0 +1,115 @@
+"""What a consumer group promises, over 1,000 seeded schedules of crashes, freezes, resets and delays; and that the
+detectors would notice if it were broken.
+
+A failure prints its schedule. Schedule(number) replays it.
+"""
+
+import pytest
+
+from minikafka.coordinators import classic_group, classic_requests, consumer_group, groups
+from minikafka.coordinators.classic_members import Members
+from minikafka.wire.errors import Error, KafkaError
+from tests.simulation.group_schedules import Run, Schedule
+
+SCHEDULES, CHUNK = 1000, 40
+
+
+def broken(run):
+    """What is wrong with a run, in words."""
+    found = [f"{each.name} at {each.at} ms: {each.what}" for each in run.anomalies]
+    if not run.settled:
+        read = {name: sorted(consumer.assignment()) for name, consumer in run.consumers.items()}
+        found.append(f"not settled: {read}")
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, SCHEDULES, CHUNK))
+def test_a_group_never_has_two_owners_never_moves_early_and_settles_when_faults_stop(first):
+    for number in range(first, first + CHUNK):
+        schedule = Schedule(number)
+        assert not broken(Run(schedule)), schedule
+
+
+# -- broken coordinators: name -> how to break one
+
+
+def generation_is_not_checked(patch):
+    def sync(group, operation, request, now):
+        request.generation_id = group.generation
+        return right["sync"](group, operation, request, now)
+
+    def heartbeat(group, request, now):
+        request.generation_id = group.generation
+        return right["heartbeat"](group, request, now)
+
+    def check_commit(group, member_id, generation, instance_id, now):
+        return right["check_commit"](group, member_id, group.generation, instance_id, now)
+
+    right = {name: getattr(classic_requests, name) for name in ("sync", "heartbeat", "check_commit")}
+    for broken_one in (sync, heartbeat, check_commit):
+        patch.setattr(classic_requests, broken_one.__name__, broken_one)
+
+
+def a_heartbeat_does_not_fence(patch):
+    def heartbeat(self, request, now):
+        try:
+            return right(self, request, now)
+        except KafkaError:
+            return (), {"error_code": Error.NONE}
+
+    right = groups.Groups.heartbeat
+    patch.setattr(groups.Groups, "heartbeat", heartbeat)
+
+
+def the_generation_begins_before_all_have_joined(patch):
+    right = classic_group.ClassicGroup.remove
+
+    def remove(self, member, why):
+        if "join again" not in why:
+            right(self, member, why)
+
+    patch.setattr(Members, "all_joined", property(lambda self: True))
+    patch.setattr(classic_group.ClassicGroup, "remove", remove)
+
+
+def a_partition_is_given_before_its_owner_gave_it_up(patch):
+    right = consumer_group.reconcile
+
+    def reconcile(member, goal, *of_the_request):
+        return right(member, goal._replace(is_owned=lambda _: False), *of_the_request)
+
+    patch.setattr(consumer_group, "reconcile", reconcile)
+
+
+def a_commit_is_accepted_of_anybody(patch):
+    patch.setattr(classic_requests, "check_commit", lambda *_: None)
+
+
+def a_member_is_kept_after_its_session_timeout(patch):
+    patch.setattr(classic_group.ClassicGroup, "renew", lambda self, member, now: setattr(member, "expires_ms", 1 << 60))
+
+
+def a_sync_is_answered_to_an_old_generation(patch):
+    def sync(group, operation, request, now):
+        request.generation_id = group.generation
+        return right(group, operation, request, now)
+
+    right = classic_requests.sync
+    patch.setattr(classic_requests, "sync", sync)
+
+
+BREAKS = [
+    generation_is_not_checked,
+    a_heartbeat_does_not_fence,
+    the_generation_begins_before_all_have_joined,
+    a_partition_is_given_before_its_owner_gave_it_up,
+    a_commit_is_accepted_of_anybody,
+    a_member_is_kept_after_its_session_timeout,
+    a_sync_is_answered_to_an_old_generation,
+]
+
+
+@pytest.mark.parametrize("break_it", BREAKS)
+def test_the_detectors_notice_when(break_it, monkeypatch):
+    break_it(monkeypatch)
+    assert any(broken(Run(Schedule(number))) for number in range(200))

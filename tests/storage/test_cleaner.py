@@ -1,0 +1,93 @@
+"""Which log the cleaner takes, and when."""
+
+import pytest
+
+from minikafka.storage.cleaner import Cleaner, find_dirt
+from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, open_table, put, roll
+
+HOUR_MS = 3_600_000
+
+
+def filled(clean_records=0, dirty_records=0, **config):
+    log = open_table(segment_bytes=1000, **config)
+    for number in range(clean_records):
+        put(log, (f"clean {number}", "x"))
+    if clean_records:
+        roll(log)
+        compact(log)
+    for number in range(dirty_records):
+        put(log, (f"dirty {number}", "x"))
+    if dirty_records:
+        roll(log)
+    return log
+
+
+@pytest.mark.parametrize(("dirty", "worth_it"), [(0, False), (10, False), (29, False), (31, True), (90, True)])
+def test_a_log_is_cleaned_when_more_than_min_cleanable_dirty_ratio_of_it_is_dirty(dirty, worth_it):
+    log = filled(30, dirty, min_cleanable_dirty_ratio=0.5)
+    assert clean(log) == worth_it
+    assert (log.first_dirty_offset == log.log_end_offset) == (worth_it or not dirty)
+
+
+def test_the_dirtiest_log_is_first():
+    logs = [filled(30, 10), filled(30, 60), filled(30, 40)]
+    cleaner = Cleaner(BUFFER_BYTES)
+    for log in logs:
+        log.config = filled(min_cleanable_dirty_ratio=0.1).config
+    order = []
+    while cleaner.begin([(log, log.log_end_offset) for log in logs], 2000) and cleaner.busy:
+        order.append(logs.index(cleaner.log))
+        assert cleaner.advance(1 << 40) is True
+    assert order == [1, 2, 0]
+
+
+def test_a_log_that_is_not_compacted_is_not_looked_at():
+    assert not clean(filled(0, 50, cleanup_policy="delete"))
+
+
+def test_nothing_is_cleaned_above_the_last_stable_offset():
+    log = filled(0, 50)
+    bases = [segment.base_offset for segment in log.segments]
+    assert find_dirt(log, bases[2], 2000).end_offset == bases[2]
+    assert find_dirt(log, bases[2] - 1, 2000).end_offset == bases[1]
+    assert find_dirt(log, 0, 2000).dirty_bytes == 0
+    compact(log, up_to_offset=bases[2] + 1)
+    assert log.first_dirty_offset == bases[2]
+
+
+def test_kip_58_records_younger_than_min_compaction_lag_ms_are_left_alone():
+    log = open_table(min_compaction_lag_ms=HOUR_MS)
+    for number in range(3):
+        put(log, ("a", str(number)), timestamp=number * HOUR_MS)
+        roll(log)
+    assert not clean(log, now=HOUR_MS - 1)
+    assert clean(log, now=HOUR_MS)
+    assert log.first_dirty_offset == 1
+    assert clean(log, now=10 * HOUR_MS)
+    assert entries(log) == [(2, "a", "2")]
+
+
+def test_kip_354_a_record_older_than_max_compaction_lag_ms_is_cleaned_however_little_is_dirty():
+    log = filled(60, 1, max_compaction_lag_ms=HOUR_MS)
+    assert not clean(log, now=HOUR_MS + 1000)
+    assert clean(log, now=HOUR_MS + 1001)
+
+
+def test_kip_354_the_active_segment_is_rolled_at_max_compaction_lag_ms():
+    events = []
+    log = open_table(events=events, max_compaction_lag_ms=HOUR_MS)
+    for number in range(3):
+        put(log, ("a", "x"), timestamp=1 + number * HOUR_MS)
+    assert [event.detail["why"] for event in events if event.kind == "SegmentRolled"] == [
+        f"its first record is older than max.compaction.lag.ms ({HOUR_MS})"
+    ]
+
+
+def test_a_pass_that_gets_nowhere_is_not_begun_again_at_once():
+    log = filled()
+    put(log, ("a", "0"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    roll(log)
+    cleaner = Cleaner(BUFFER_BYTES)
+    assert cleaner.begin([(log, 1)], 2000) and cleaner.busy
+    assert cleaner.advance(1 << 40) is False
+    assert entries(log) == [(0, "a", "0")]

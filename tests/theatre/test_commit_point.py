@@ -1,0 +1,216 @@
+"""The commit point's picture: what comes next, what comes again, what is skipped."""
+
+import pytest
+
+from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, WIDE
+from tests.theatre.commit_traces import HERE, Commits, commit_after, commit_first
+
+
+def at(pic, kind, number=0):
+    return [scene for scene in pic.scenes if scene["kind"] == kind][number]
+
+
+def drawn(pic, scene, width=WIDE):
+    return pic.drawings(width)[scene["step"]].shapes
+
+
+def begun(records=3):
+    """billing has the partition and has been handed record 0."""
+    story = Commits().orders(records)
+    story.at(1000).starts(0, 'auto_offset_reset is "earliest"')
+    story.at(2000).poll("billing", 0, 0, 1)
+    return story
+
+
+def last(story):
+    return picture("commit", story.events, table="payments").scenes[-1]
+
+
+def test_the_committed_offset_stands_before_the_record_that_is_read_next_after_a_restart():
+    pic = picture("commit", commit_after())
+    for width in (WIDE, NARROW):
+        noted = at(pic, "OffsetCommitted", 1)
+        shapes = drawn(pic, noted, width)
+        line, record = shapes["boundary/0/committed offset"], shapes["record/0/2"]
+        assert noted["space"]["committed"] == 2 and record["x"] - 10 <= line["x"] <= record["x"]
+    again = at(pic, "PositionReset", 1)
+    assert again["space"]["readers"][0]["next"] == again["space"]["committed"]
+    assert pic.scenes[again["because"]]["kind"] == "OffsetCommitted"
+
+
+def test_a_crash_between_writing_and_committing_makes_a_duplicate_at_that_record():
+    pic = picture("commit", commit_after(crash_after_write=3))
+    wrong = [scene for scene in pic.scenes if scene["chapter"] == "duplicate"]
+    assert [scene["sentence"] for scene in wrong] == ["billing writes record 3 to payments again: a duplicate."]
+    assert "Record 3 is in payments and not committed: will come again" in at(pic, "NodeCrashed")["sentence"]
+    shapes = drawn(pic, wrong[0])
+    assert shapes["effect/3/word"]["text"] == "2×" and shapes["effect/3"]["line"] == "trouble"
+    assert shapes["lamp/twice/word"]["text"] == "1 twice" and shapes["lamp/skipped/word"]["text"] == "nothing skipped"
+    before = drawn(pic, pic.scenes[wrong[0]["step"] - 1])
+    assert before["lamp/twice/word"]["text"] == "nothing twice" and before["effect/3"]["line"] == "rule"
+
+
+def test_a_crash_between_committing_and_writing_skips_that_record_at_the_crash():
+    pic = picture("commit", commit_first())
+    crash = at(pic, "NodeCrashed")
+    assert crash["chapter"] == "skipped" and crash["trouble"]
+    assert "Record 2 is skipped: nobody will read it again" in crash["sentence"]
+    assert list(pic.scenes[-1]["space"]["skipped"]) == ["2"]
+    assert drawn(pic, crash)["effect/2/word"]["text"] == "skipped"
+    assert not pic.scenes[crash["step"] - 1]["space"]["skipped"]
+
+
+def test_a_record_in_hand_that_is_not_committed_comes_again_and_nothing_is_wrong():
+    story = begun()
+    story.at(2100).crash()
+    assert "Record 0, in hand, will come again" in last(story)["sentence"] and not last(story)["space"]["skipped"]
+    story.back(0)
+    story.poll("billing", 0, 0, 1)
+    assert "had been handed over before: the poll went back" in last(story)["sentence"]
+    story.write(0)
+    assert last(story)["space"]["effects"] == {"0": [last(story)["number"]]} and not last(story)["trouble"]
+
+
+def test_a_commit_that_arrives_after_its_sender_crashed_skips_what_was_in_hand():
+    story = begun()
+    cause = story.at(2100).sends(1)
+    story.crash()
+    assert "Its commit of 1 may be on its way" in last(story)["sentence"]
+    assert not last(story)["space"]["skipped"]
+    story.at(2110).notes(1, cause=cause)
+    assert list(last(story)["space"]["skipped"]) == ["0"] and last(story)["chapter"] == "skipped"
+
+
+def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
+    story = begun()
+    story.at(2100).commit(1, how="close")
+    story.tell("billing", "ClientClosed")
+    assert "Record 0 is skipped" in last(story)["sentence"]
+    assert "On closing, billing asks" in at(picture("commit", story.events), "CommitSent")["sentence"]
+
+
+def test_what_a_zombie_still_writes_is_not_skipped():
+    story = begun()
+    story.at(2100).commit(1)
+    story.at(2200).crash()
+    assert last(story)["space"]["skipped"]
+    story.at(2300).write(0, reader="zombie")
+    assert not last(story)["space"]["skipped"] and last(story)["space"]["effects"]
+
+
+def test_a_reader_that_starts_at_the_end_skips_what_was_written_since_the_group_was_there():
+    story = begun(records=5)
+    story.at(2100).write(0)
+    story.at(2200).commit(1)
+    story.at(2300).tell("billing", "ClientClosed")
+    story.at(700_000_000).tell("broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]])
+    assert last(story)["chapter"] == "the commit expires" and last(story)["space"]["committed"] is None
+    story.at(700_001_000).tell("billing 2", "PositionReset", **HERE, offset=5, why='auto_offset_reset is "latest"')
+    assert list(last(story)["space"]["skipped"]) == ["1", "2", "3", "4"]
+
+
+def test_a_new_group_that_starts_at_the_end_skips_nothing():
+    story = Commits().orders(5)
+    story.at(1000).starts(5, 'auto_offset_reset is "latest"')
+    assert not last(story)["trouble"] and not last(story)["space"]["skipped"]
+
+
+def test_without_a_table_a_record_is_done_when_it_is_handed_over():
+    story = begun()
+    story.at(2100).crash()
+    story.back(0)
+    story.poll("billing", 0, 0, 1)
+    told = picture("commit", story.events).scenes[-1]
+    assert told["trouble"] and len(told["space"]["effects"]["0"]) == 2
+    shapes = drawn(picture("commit", story.events), told)
+    assert shapes["effects/caption"]["text"] == "handed over"
+
+
+def test_other_groups_tables_and_partitions_are_not_shown():
+    story = begun()
+    story.at(2050).commit(1)
+    story.tell("audit", "CommitSent", group="audit", offsets=[["orders", 0, 3]], how="auto")
+    story.tell("broker 1", "OffsetCommitted", group="audit", member="m", **HERE, offset=3, was=None)
+    story.poll("audit", 0, 0, 3)
+    story.tell(
+        "billing", "EffectWritten", table="payments", key="o-0", value="1", topic="orders", partition=1, offset=0
+    )
+    story.tell("billing", "CommitSent", group="billing", offsets=[["orders", 1, 9]], how="sync")
+    pic = picture("commit", story.events)
+    assert [reader["name"] for reader in pic.scenes[-1]["space"]["readers"]] == ["billing"]
+    assert pic.scenes[-1]["space"]["committed"] == 1 and not pic.scenes[-1]["space"]["effects"]
+    assert picture("commit", story.events, group="audit").scenes[-1]["space"]["committed"] == 3
+
+
+def test_a_commit_that_is_refused_says_the_error():
+    story = begun()
+    story.at(2100).sends(1)
+    story.tell("billing", "CommitFailed", group="billing", offsets=[["orders", 0, 1]], error="ILLEGAL_GENERATION")
+    assert last(story)["trouble"] and last(story)["chapter"] == "ILLEGAL_GENERATION"
+    assert last(story)["space"]["committed"] is None
+
+
+@pytest.mark.parametrize("trace", [commit_after, commit_first])
+def test_nothing_later_than_the_cursor_is_drawn_and_all_fits(trace):
+    pic = picture("commit", trace())
+    for width in (WIDE, NARROW):
+        for told, drawing in zip(pic.scenes, pic.drawings(width), strict=True):
+            cursor = drawing.shapes["time/cursor"]["x"]
+            marks = [
+                s["x"] for k, s in drawing.shapes.items() if k.startswith("time/") and s["kind"] == "rect" and "of" in s
+            ]
+            assert all(x + 3 <= cursor + 0.1 for x in marks)
+            assert all(shape.get("of", 0) <= told["step"] for shape in drawing.shapes.values())
+            assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in drawing.shapes.values())
+            assert drawing.bottom <= 340
+
+
+def test_a_long_partition_shows_the_effects_of_the_records_that_are_drawn():
+    story = Commits().orders(60)
+    story.at(7000).starts(0)
+    for offset in range(0, 60, 10):
+        story.at(7000 + offset * 100).poll("billing", 0, offset, offset + 10)
+        for each in range(offset, offset + 10):
+            story.write(each)
+        story.commit(offset + 10)
+    pic = picture("commit", story.events)
+    shapes = drawn(pic, pic.scenes[-1])
+    shown = {key.split("/")[2] for key in shapes if key.startswith("record/0/")}
+    assert shown == {key.split("/")[1] for key in shapes if key.startswith("effect/")}
+    assert "59" in shown and len(pic.scenes[-1]["space"]["effects"]) == 60
+
+
+def test_the_text_of_a_scene_says_what_the_lamps_say():
+    assert "5 written" in repr(picture("commit", commit_after()[:-4])) or "6 written" in repr(
+        picture("commit", commit_after())
+    )
+    assert "1 twice, 0 skipped" in repr(picture("commit", commit_after()))
+    assert "nothing has happened" in repr(picture("commit", []))
+
+
+def test_in_a_log_longer_than_the_page_the_records_that_went_wrong_are_drawn():
+    story = Commits().orders(80)
+    story.at(9000).starts(0)
+    story.poll("billing", 0, 0, 22)
+    for offset in range(20):
+        story.write(offset)
+    story.at(9100).commit(21)
+    story.at(9200).crash()
+    story.back(21)
+    story.poll("billing", 0, 21, 80)
+    for offset in (10, *range(21, 80)):
+        story.write(offset)
+    pic = picture("commit", story.events)
+    for width in (WIDE, NARROW):
+        shapes = drawn(pic, pic.scenes[-1], width)
+        assert shapes["effect/10/word"]["text"] == "2×" and shapes["effect/20/word"]["text"] == "skip"
+
+
+def test_a_member_that_reads_other_partitions_may_crash_unseen():
+    story = begun()
+    story.tell("other", "PartitionsAssigned", group="billing", member="other", generation=1,
+               partitions=[["orders", 1]], owned=[["orders", 1]])  # fmt: skip
+    before = last(story)
+    story.crash("other")
+    assert last(story) == before | {"of": last(story)["of"]}

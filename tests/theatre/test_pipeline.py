@@ -1,0 +1,187 @@
+"""The producer's pipeline: what waits, what is in flight, what is written, and where these disagree."""
+
+import pytest
+
+from minikafka.faults import Cut, Lose
+from minikafka.simulation.cluster import Cluster
+from minikafka.theatre import fitting, picture
+from tests.theatre.traces import retention
+
+
+def pipeline(*faults, values="abcde", every_ms=0, seconds=2, partitions=1, **config):
+    """The picture of a shop that sends these values."""
+    cluster = Cluster(seed=1, faults=faults)
+    cluster.create_topic("orders", partitions=partitions)
+    shop = cluster.producer(client_id="shop", **config)
+    for value in values:
+        shop.send("orders", value=value)
+        cluster.run_ms(every_ms)
+    cluster.run(seconds=seconds)
+    return picture("pipeline", cluster.trace)
+
+
+def of_kind(pic, kind):
+    return [scene for scene in pic.scenes if scene["kind"] == kind]
+
+
+def words(space):
+    """The log of partition 0, as letters."""
+    return "".join(cell[2] for cell in space["logs"][0]["records"])
+
+
+def lamps(space):
+    return [space[name] for name in ("twice", "late", "lost")]
+
+
+def test_records_wait_in_a_batch_leave_in_a_request_and_are_done_when_the_answer_comes():
+    pic = pipeline(values="abc")
+    space = {kind: of_kind(pic, kind)[-1]["space"] for kind in ("PartitionChosen", "BatchSent", "RecordsAppended")}
+    assert [batch["count"] for batch in space["PartitionChosen"]["buffer"]] == [3]
+    assert space["BatchSent"]["buffer"] == [] and space["BatchSent"]["in_flight"][0]["state"] == "on its way"
+    assert space["RecordsAppended"]["in_flight"][0]["state"] == "written" and words(space["RecordsAppended"]) == "abc"
+    last = pic.scenes[-1]
+    assert last["space"]["in_flight"] == [] and last["space"]["acknowledged"] == 3
+    assert "linger_ms=5 has passed" in of_kind(pic, "BatchSent")[0]["sentence"]
+
+
+def test_a_lost_answer_lights_the_first_lamp_at_the_step_that_writes_again():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False)
+    first, second = of_kind(pic, "RecordsAppended")
+    assert lamps(pic.scenes[second["step"] - 1]["space"]) == [0, 0, 0]
+    assert lamps(second["space"]) == [1, 0, 0] and words(second["space"]) == "aa"
+    assert second["trouble"] and "in the log twice now" in second["sentence"] and not first["trouble"]
+    assert pic.scenes[second["because"]]["kind"] == "BatchSent"
+
+
+def test_after_a_lost_answer_the_batch_is_written_in_the_log_and_waits_in_the_buffer():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a")
+    [lost], [back] = of_kind(pic, "MessageLost"), of_kind(pic, "BatchRetried")
+    assert lost["space"]["in_flight"][0]["state"] == "answer lost" and words(lost["space"]) == "a"
+    assert back["space"]["in_flight"] == [] and back["space"]["buffer"][0]["state"].startswith("again at 0.")
+    assert "shop can't tell" in back["sentence"]
+
+
+def test_an_idempotent_producers_repetition_is_recognised_and_all_lamps_stay_green():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a")
+    [known] = of_kind(pic, "DuplicateRecognized")
+    assert "sequence number 0 is at offset 0" in known["sentence"]
+    assert known["space"]["in_flight"][0]["state"] == "known"
+    assert all(lamps(scene["space"]) == [0, 0, 0] for scene in pic.scenes)
+
+
+def test_overtaking_turns_the_buffer_round_and_lights_the_second_lamp():
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
+    back = of_kind(pic, "BatchRetried")[-1]["space"]
+    assert [batch["batch"] for batch in back["buffer"]] == [5, 4, 3, 2, 1]
+    late = next(scene for scene in pic.scenes if scene["space"]["late"])
+    assert late["kind"] == "RecordsAppended" and "overtaken" in late["sentence"] and words(late["space"]) == "ed"
+
+
+def test_with_sequence_numbers_the_buffer_keeps_its_order():
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, batch_size=1)
+    back = of_kind(pic, "BatchRetried")[-1]["space"]
+    assert [batch["batch"] for batch in back["buffer"]] == [1, 2, 3, 4, 5]
+
+
+def test_what_leaves_on_a_broken_connection_is_lost_before_the_producer_knows():
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
+    states = [request["state"] for request in of_kind(pic, "BatchSent")[4]["space"]["in_flight"]]
+    assert states == ["lost"] * 5
+
+
+def test_acks_0_lights_the_third_lamp_when_the_request_is_lost_and_has_no_lane_of_answers():
+    pic = pipeline(Lose("shop", 1, "Produce", nth=2), values="abc", every_ms=100, acks=0, linger_ms=0)
+    [lost] = of_kind(pic, "MessageLost")
+    assert lamps(lost["space"]) == [0, 0, 1] and "Nobody will ever know" in lost["sentence"]
+    assert lost["space"]["acknowledged"] == 2
+    assert words(pic.scenes[-1]["space"]) == "ac" and pic.scenes[-1]["space"]["in_flight"] == []
+    assert "time/answers" not in pic.drawings(920)[-1].shapes
+
+
+def test_a_record_that_failed_and_is_written_after_that_is_not_lost():
+    pic = pipeline(Cut("shop", 1, at_ms=19, for_ms=200_000), values="a", seconds=300)
+    [failed], [written] = of_kind(pic, "SendFailed"), of_kind(pic, "RecordsAppended")
+    assert lamps(failed["space"]) == [0, 0, 1] and "within delivery_timeout_ms" in failed["sentence"]
+    assert "The program was told that it failed" in written["sentence"] and written["trouble"]
+    assert lamps(written["space"]) == [0, 0, 0]
+
+
+def test_a_full_batch_says_so():
+    pic = pipeline(values="abcdefgh", linger_ms=100, batch_size=100)
+    full = of_kind(pic, "BatchFilled")[0]
+    assert "is full: 4 records" in full["sentence"] and full["space"]["buffer"][0]["state"] == "full"
+
+
+def test_records_of_somebody_else_are_in_the_log_without_a_letter():
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders")
+    shop, other = cluster.producer(client_id="shop"), cluster.producer(client_id="other")
+    for value in "ab":
+        shop.send("orders", value=value).get()
+        other.send("orders", value="x").get()
+    shop.send("orders", value="c").get()
+    pic = picture("pipeline", cluster.trace)
+    assert pic.title == "shop's pipeline to orders"
+    assert [cell[2] for cell in pic.scenes[-1]["space"]["logs"][0]["records"]] == ["a", None, "b", None, "c"]
+    assert "other writes one record." in [scene["sentence"] for scene in pic.scenes]
+    assert picture("pipeline", cluster.trace, producer="other").scenes[-1]["space"]["sent"] == 2
+
+
+def test_crashes_and_freezes_are_told():
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders")
+    shop = cluster.producer(client_id="shop", linger_ms=0)
+    shop.send("orders", value="a").get()
+    shop.send("orders", value="b")
+    cluster.crash(1)
+    cluster.run(seconds=1)
+    cluster.restart(1)
+    cluster.run(seconds=3)
+    pic = picture("pipeline", cluster.trace)
+    [crash], [back] = of_kind(pic, "NodeCrashed"), of_kind(pic, "NodeRestarted")
+    assert crash["space"]["in_flight"][0]["state"] == "lost" and "broker 1 crashed" in pic.play.scenario(crash)
+    assert back["sentence"] == "broker 1 is back." and words(pic.scenes[-1]["space"]) == "ab"
+
+
+def test_a_shop_that_crashes_loses_what_waits_in_its_buffer_and_counts_its_batches_anew():
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders")
+    shop = cluster.producer(client_id="shop", linger_ms=1000)
+    shop.send("orders", value="a").get()
+    shop.send("orders", value="b")
+    cluster.crash(shop)
+    cluster.restart(shop)
+    shop.send("orders", value="c").get()
+    pic = picture("pipeline", cluster.trace)
+    [crash] = of_kind(pic, "NodeCrashed")
+    assert crash["space"]["buffer"] == [] and lamps(crash["space"]) == [0, 0, 1]
+    last = pic.scenes[-1]["space"]
+    assert words(last) == "ac" and lamps(last) == [0, 0, 1] and last["acknowledged"] == 2
+
+
+@pytest.mark.parametrize("width", [920, 560])
+def test_many_batches_records_and_partitions_stay_inside_the_page(width):
+    long = [f"customer {number} ordered {number * 7}" for number in range(150)]
+    lossy = [Lose("shop", 1, "Produce", chance_percent=30, answer=answer) for answer in (False, True)]
+    for partitions, options in ((1, {}), (3, {"partitioner": "round_robin"}), (8, {"partitioner": "round_robin"})):
+        pic = pipeline(*lossy, values=long, every_ms=1, partitions=partitions, linger_ms=1, enable_idempotence=False,
+                       **options)  # fmt: skip
+        for drawing in pic.drawings(width):
+            assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in drawing.shapes.values())
+            assert width == 560 or drawing.bottom <= 345
+
+
+def test_it_fits_what_was_sent_again_and_read_by_nobody():
+    cluster = Cluster(seed=1, faults=[Lose("shop", 1, "Produce")])
+    cluster.create_topic("orders")
+    cluster.producer(client_id="shop").send("orders", value="a").get()
+    assert fitting(cluster.trace) == "pipeline"
+    consumer = cluster.consumer("orders", auto_offset_reset="earliest")
+    consumer.poll(timeout_ms=1000)
+    assert fitting(cluster.trace) == "log"
+
+
+def test_a_trace_without_a_producer_is_drawn_all_the_same():
+    assert picture("pipeline", []).scenes == []
+    pic = picture("pipeline", retention())
+    assert pic.scenes[-1]["space"]["logs"][0]["end"] == 17 and pic.drawings(920)[-1].bottom > 0
