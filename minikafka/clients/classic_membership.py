@@ -333,8 +333,8 @@ class ClassicMembership(Membership):
     def _complete(self, share: list[TopicPartition]) -> None:
         """Take over the share; what goes, and what comes, is told in the program's own call."""
         self._had = (share, self.generation)
-        owned = self.consumer.assigned
-        gone = [each for each in owned if each not in share]
+        owned, keeps = self.consumer.assigned, set(share)
+        gone = [each for each in owned if each not in keeps]
         if gone:
             self.revoke(gone, lambda: self.rejoin("it has given partitions back that others wait for"))
         self.assign([each for each in share if each not in owned], lambda: None)

@@ -19,6 +19,7 @@ from minikafka.clients.classic_membership import ClassicMembership
 from minikafka.clients.commits import Commits
 from minikafka.clients.connection import Client, Now
 from minikafka.clients.consumer_config import DEFAULTS, checked
+from minikafka.clients.consumer_membership import ConsumerMembership
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import IllegalStateError, NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned, Fetched, Fetcher, consumer_record
@@ -242,8 +243,6 @@ class Consumer(Client):
 
     def _new_membership(self, coordinator: Coordinator) -> Membership:
         if self.config["group_protocol"] == "consumer":
-            from minikafka.clients.consumer_membership import ConsumerMembership
-
             return ConsumerMembership(self, coordinator)
         return ClassicMembership(self, coordinator)
 

@@ -92,6 +92,7 @@ class Membership:
         self.leaving = False
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
+        self._given_as = self.identity  # who it was when it was given what it has; one that is put out has no id left
 
     # for the consumer; a subclass provides these
 
@@ -190,6 +191,7 @@ class Membership:
         task = self.tasks[0]
         task.begun = True
         if task.kind == "assigned":
+            self._given_as = self.identity
             self.consumer.grant(task.partitions)
         if task.kind != "assign":
             self._tell(task)
@@ -208,10 +210,11 @@ class Membership:
         gone = () if task.kind == "assigned" else task.partitions
         owned = [list(each) for each in sorted(self.consumer.assigned) if each not in gone]
         kind = {"assigned": "PartitionsAssigned", "revoked": "PartitionsRevoked", "lost": "PartitionsLost"}[task.kind]
+        member_id, generation = self._given_as if task.kind == "lost" else self.identity
         self.emit(
             kind,
-            member=self.member_id,
-            generation=self.generation,
+            member=member_id,
+            generation=generation,
             partitions=[list(each) for each in sorted(task.partitions)],
             owned=owned,
         )

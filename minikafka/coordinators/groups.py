@@ -110,9 +110,10 @@ class Groups:
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         new = self._new_classic(request.group_id)
+        empty = group_metadata(new, {}, now)
         records, answer = requests.join(new, operation, request, client, version, now)
         self._take_over(request.group_id, new, now)
-        return [*(group.tombstones() if group else ()), group_metadata(new, {}, now), *records], answer
+        return [*(group.tombstones() if group else ()), empty, *records], answer
 
     def sync(self, operation: Operation, request: Message, now: Clock) -> Decision:
         """SyncGroup."""
@@ -168,13 +169,16 @@ class Groups:
         records, topics = [], []
         for topic in request.topics:
             results = []
+            known = self._image.topics.get(topic.name)
+            topic_id = known.topic_id if known else bytes(16)
             for partition in topic.partitions:
                 too_long = len(partition.committed_metadata or "") > limit
                 error = Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE
                 results.append({"partition_index": partition.partition_index, "error_code": error})
                 if not too_long:
+                    retention_ms = request.retention_time_ms
                     records.append(
-                        offset_commit(request.group_id, topic.name, partition, request.retention_time_ms, now.wall_ms)
+                        offset_commit(request.group_id, topic.name, topic_id, partition, retention_ms, now.wall_ms)
                     )
                     self._tell_commit(request, topic.name, partition)
             topics.append({"name": topic.name, "topic_id": topic.topic_id, "partitions": results})

@@ -67,7 +67,9 @@ class Offsets:
                 del self._by_group[group]
 
 
-def offset_commit(group: str, topic: str, partition: Message, retention_ms: int, wall_ms: int) -> Record:
+def offset_commit(
+    group: str, topic: str, topic_id: bytes, partition: Message, retention_ms: int, wall_ms: int
+) -> Record:
     """The record of one committed offset. retention_ms: of an old client (OffsetCommit 2 to 4), else -1."""
     value = {
         "offset": partition.committed_offset,
@@ -75,6 +77,7 @@ def offset_commit(group: str, topic: str, partition: Message, retention_ms: int,
         "metadata": partition.committed_metadata or "",
         "commit_timestamp": wall_ms,
         "expire_timestamp": NOTHING if retention_ms == NOTHING else wall_ms + retention_ms,
+        "topic_id": topic_id,
     }
     return Record("OffsetCommit", offset_key(group, topic, partition.partition_index), value)
 

@@ -114,13 +114,13 @@ def choices(protocol: str, seed: int) -> Choices:
 
 def _code(name: str, what: str) -> str:
     options = ", ".join(f'{key}="{value}"' for key, value in PROTOCOLS[name].items())
-    consumer = f'cluster.consumer("orders", group_id="billing", {options})'
+    consumer = f"cluster.consumer(..., {options})"
     line = {
         "C joins": f"cluster.start(billing, {consumer})",
         "A freezes": f"a = {consumer}; cluster.freeze(a, seconds={FROZEN_S})",
         "A leaves": f"a = {consumer}; a.close()",
     }[what]
-    return f"{line}  # giving a partition up takes {FLUSH_S} s here, sessions 10 s"
+    return f"{line}  # a revocation takes {FLUSH_S} s here"
 
 
 def recorded(path: Path) -> list[Event]:

@@ -92,12 +92,30 @@ def offsets_and_delivery() -> str:
     return cluster.play("commit").svg()
 
 
+def consumer_groups() -> str:
+    """Lesson 05: three have asked to join, nobody reads yet."""
+    cluster = Cluster(seed=5)
+    cluster.create_topic("orders", partitions=4)
+    shop = cluster.producer(client_id="shop")
+    for name in "ABC":
+        consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {name}")
+        cluster.start(list, consumer)
+    for number in range(6):
+        shop.send("orders", key=f"o-{number}", value="20 euros")
+        shop.send("orders", key=f"p-{number}", value="20 euros")
+        cluster.run(seconds=1)
+    picture = cluster.play("rebalance")
+    waiting = [scene for scene in picture.scenes if scene["space"]["state"] == "PreparingRebalance"]
+    return picture.svg(waiting[-1]["step"])
+
+
 HOOKS = {
     "00": start_here,
     "01": the_log,
     "02": partitions_and_keys,
     "03": producers,
     "04": offsets_and_delivery,
+    "05": consumer_groups,
     "17": a_query_and_its_checkpoint,
 }
 

@@ -51,11 +51,11 @@ class RebalancePlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        inside = sum(1 for member in space["members"] if member["inside"])
+        inside, shown = space["inside"], len(space["members"])
         how = "cooperative" if "cooperative" in space["assignor"] else "eager"
         how = "KIP-848" if space["kind"] == "consumer" else how
         parts = [f"{space['assignor']}, {how}" if space["assignor"] else "no assignment yet"]
-        parts.append(f"{inside} member{'s' * (inside != 1)}")
+        parts.append(f"{inside} member{'s' * (inside != 1)}" + (f", {shown} of them shown" if shown < inside else ""))
         parts.append(f"{len(self.cast.parts) + self.cast.left_out} partitions of {self.cast.topics}")
         if self.cast.left_out:
             parts.append(f"{len(self.cast.parts)} of them shown")
@@ -68,7 +68,7 @@ class RebalancePlay(Play):
         return f"{space['state']}, {space['number']}: " + ("; ".join(owned) or "nobody owns anything")
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.axis = Axis(scenes)
+        self.axis = Axis(scenes, {"": [scene["space"] for scene in scenes]})
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]

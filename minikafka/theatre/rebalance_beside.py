@@ -69,7 +69,7 @@ class BesidePlay(Play):
         return "; ".join(texts)
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.axis = Axis(scenes)
+        self.axis = Axis(scenes, {f"{n}/": [scene["space"]["groups"][n] for scene in scenes] for n in range(2)})
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.theatre.rebalance_cast import Actor, Cast, Part
+from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast, Part
 
 PHASES = {
     "Empty": "nobody is here",
@@ -154,7 +154,7 @@ class Group:
 
     def space(self, step: int) -> dict[str, Any]:
         """step: the one that is told now."""
-        parts, members = self.cast.parts, sorted(self.members.values(), key=lambda each: each.actor.number)
+        parts = self.cast.parts
         return {
             "kind": self.kind,
             "state": self.state,
@@ -165,10 +165,18 @@ class Group:
             "assigns": self._assigns(step),
             "waits_for": self._waits_for(),
             "two_owners": list(self.two_owners) if self.two_owners else None,
-            "members": [self._member(each) for each in members],
+            "inside": len(self.inside),
+            "members": [self._member(each) for each in self._shown()],
+            "free": [self.cast.label(part) for part in parts if not self.owners(part)] if self.state else [],
             "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
             "spans": {lane: len(spans) for lane, spans in sorted(self.spans.items())},
         }
+
+    def _shown(self) -> list[Member]:
+        """At most six members, those inside first; in the order of their letters."""
+        members = sorted(self.members.values(), key=lambda each: each.actor.number)
+        chosen = sorted(members, key=lambda each: not (each.inside or each.owns))[:MOST_MEMBERS]
+        return [each for each in members if each in chosen] if len(members) > MOST_MEMBERS else members
 
     def _assigns(self, step: int) -> str:
         """Who is busy assigning now: a member's name, "coordinator" or nobody."""
@@ -216,7 +224,7 @@ class Group:
             return "too slow: poll is overdue"
         gives = [part for part in each.gives if part in each.owns]
         if each.told:
-            return "was told, joins with its next poll"
+            return "was told, joins with its next poll" if each.owns else "gave up all, joins again"
         if gives:
             return f"must give up {self.labels(gives)}"
         if each.joining and self.state == "PreparingRebalance":

@@ -22,15 +22,13 @@ def draw_space(d: Drawing, cast: Cast, scene: Scene) -> float:
     """Draws one step; returns where the lanes may begin."""
     space = scene["space"]
     actors = {actor.name: actor for actor in cast.actors}
-    owned = {label for member in space["members"] for label in member["owns"]}
-    free = [label for label in space["waiting"] if label not in owned] if space["state"] else []
-    bar = _coordinator(d, space, free, actors)
+    bar = _coordinator(d, space, actors)
     slots = min(len(actors), MOST_MEMBERS)
     columns = 3 if d.narrow else max(slots, 3)
     width = (d.width - 14 * (columns - 1)) / columns
     height = 66 if width >= 200 else 82
     boxes = []
-    for place, member in enumerate(_shown(space)):
+    for place, member in enumerate(space["members"]):
         number = place if len(actors) > MOST_MEMBERS else actors[member["name"]].number
         x, y = (number % columns) * (width + 14), bar + GAP + (number // columns) * (height + GAP)
         box_at = (x, y, width, height)
@@ -39,21 +37,12 @@ def draw_space(d: Drawing, cast: Cast, scene: Scene) -> float:
         box.draw()
     for box in boxes:  # partitions move between boxes, in front of all of them
         box.draw_parts()
-    _pool(d, free, bar)
+    _pool(d, space["free"], bar)
     rows = -(-slots // columns) if slots else 1
     return bar + rows * (height + GAP) + 5
 
 
-def _shown(space: Space) -> list[dict[str, Any]]:
-    """At most six members, those inside first."""
-    members = space["members"]
-    if len(members) <= MOST_MEMBERS:
-        return members
-    inside = [member for member in members if member["inside"] or member["owns"]][:MOST_MEMBERS]
-    return inside + [member for member in members if member not in inside][: MOST_MEMBERS - len(inside)]
-
-
-def _coordinator(d: Drawing, space: Space, free: list[str], actors: dict[str, Actor]) -> float:
+def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     height = BAR + (26 if d.narrow else 0)
     busy = space["assigns"] == "coordinator"
     down = space["down"]
@@ -61,17 +50,12 @@ def _coordinator(d: Drawing, space: Space, free: list[str], actors: dict[str, Ac
            dash="5 4" if down else None)  # fmt: skip
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     if space["state"]:
+        free = space["free"]
         room = d.width - 24 - (_pool_width(free) + 90 if free and not d.narrow else 0)
         state = "down" if down else space["state"]
         d.chip("coordinator/state", 160, 5, state, STATE_FILL.get(state, "chip"))
-        d.text(
-            "coordinator/words",
-            12,
-            37,
-            fit(_who_assigns(space, actors), room, 12.5),
-            "quiet",
-            size=12.5,
-        )
+        words = fit(_who_assigns(space, actors), room, 12.5)
+        d.text("coordinator/words", 12, 37, words, "quiet", size=12.5)
     _lamp(d, space)
     return height
 
@@ -84,6 +68,8 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     words = f"generation {space['number']}"
     if space["state"] == "PreparingRebalance":
         waits = space["waits_for"]
+        if len(waits) > MOST_MEMBERS:
+            return f"{words} ends · waits for {len(waits)} members to join"
         return f"{words} ends · waits for {', '.join(waits)} to join" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
         return f"{words} · waits for the assignment of member {actors[space['leader']].letter}, the group leader"
@@ -212,7 +198,7 @@ class Box:
         answer = member["answered"]
         room = self.w - 38
         if answer and answer[2] == self.now:
-            d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6)
+            d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
             words, ink = answer[0], "trouble" if answer[1] else "ink"
             if text_width(words, 12.5, bold=True) > room:
                 words = words.split(": ")[-1]
@@ -220,7 +206,7 @@ class Box:
                    bold=True)  # fmt: skip
         elif member["asked"]:
             new = member["asked_at"] == self.now
-            d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6)
+            d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
             words = member["asked"] if new else f"{member['asked']}, waits"
             if text_width(words, 12.5) > room:
                 words = fit(member["asked"], room, 12.5, bold=new)

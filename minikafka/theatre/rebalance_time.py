@@ -7,7 +7,7 @@ three milliseconds beside a session of 45 seconds can be seen at all.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,9 +28,18 @@ Space = dict[str, Any]
 
 
 class Axis:
-    """Where a moment is, between 0 and 1, on the axis that all lanes share."""
+    """Where a moment is, between 0 and 1, on the axis that all lanes share; and which scene began each span.
 
-    def __init__(self, scenes: Sequence[Scene]) -> None:
+    spaces: tag -> the spaces of one group, scene by scene.
+    """
+
+    def __init__(self, scenes: Sequence[Scene], spaces: Mapping[str, Sequence[Space]]) -> None:
+        self.begun: dict[str, list[int]] = {}  # lane -> for each of its spans the number of the scene
+        for tag, each in spaces.items():
+            for scene, space in zip(scenes, each, strict=True):
+                for lane, count in space["spans"].items():
+                    begun = self.begun.setdefault(tag + lane, [])
+                    begun += [scene["number"]] * (count - len(begun))
         self.times = [scene["at"] for scene in scenes]
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         total = sum(gaps) or 1
@@ -137,9 +146,10 @@ class Block:
         d.text(key + "/name", band.left - 8, foot, label, mono=True, bold=True, size=12.5, anchor="end")
         d.rect(key + "/ground", band.left, y, band.right - band.left, self.height, "wash", r=3)
         spans = self.spans(label)
+        begun = band.axis.begun.get(self.tag + label, [])
         for n, (x, x2, who, what) in enumerate(spans):
             if x2 - x >= 0.5:
-                self._span(f"{key}/{n}", x, y, x2 - x, self.actors.get(who), what)
+                self._span(f"{key}/{n}", (x, y, x2 - x), self.actors.get(who), what, begun[n])
         waiting, unread = self.space["waiting"][label], self.unread_ms(label)
         nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
         d.text(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet",
@@ -150,16 +160,17 @@ class Block:
         if nobody and waiting and band.cursor + text_width(words, 12) + 16 <= band.right:
             d.text(f"time/cursor/{self.tag}{label}", band.cursor + 9, foot, words, "trouble", size=12)
 
-    def _span(self, key: str, x: float, y: float, w: float, actor: Actor | None, what: str) -> None:
+    def _span(self, key: str, place: tuple[float, float, float], actor: Actor | None, what: str, of: int) -> None:
+        x, y, w = place
         d, foot = self.d, y + self.height - 3.5
         if what == "nobody":
-            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, tip="nobody reads it")
+            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, of=of)
             if actor and w > 60:
                 d.text(key + "/who", x + 8, foot, f"{actor.letter} frozen", size=12, bold=True, halo="paper")
             return
         if actor is None:
             return
-        d.rect(key, x, y, w, self.height, actor.colour, r=3, tip=f"{actor.name} reads it")
+        d.rect(key, x, y, w, self.height, actor.colour, r=3, of=of)
         draw_pattern(d, key, x + 2, x + w - 2, y + self.height - 2.5, actor)
         if w > text_width(actor.letter, 12, bold=True) + 8:
             d.text(key + "/who", x + 5, foot, actor.letter, actor.ink, size=12.5, bold=True)

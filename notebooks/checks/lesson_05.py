@@ -233,8 +233,9 @@ def in_a_group(answer, case):
 # --- 2: break a group ---
 
 
-LIMIT_MS = 43_000
+LIMIT_MS = 43_500
 SESSION_MS = 45_000
+SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
 ORDERS = 90
 
 
@@ -272,15 +273,14 @@ def exercise_2():
     return Exercise(
         name="faults",
         takes=list,
-        right="a member that stood still for less than its session time-out was thought dead, and paid all the same. "
-        "The clock had started at its last heartbeat, before the freeze.",
+        right="a member stood still for less than its session time-out, was thought dead, and paid all the same. The "
+        "clock had started before the freeze, at its last sign of life.",
         hints=(
-            "Two things have to meet: the member has an order in hand (read, not yet paid) when it freezes, and it "
-            "sleeps until the coordinator has given up on it.",
-            "The coordinator counts its 45 s from the last heartbeat that arrived. How old is that at the moment of your "
-            "freeze? The rest is what you need.",
-            "Look for an order that is taken in hand late between two heartbeats of that member. Freeze it while the "
-            "order is in its hand; the freeze lasts 45,000 ms less the age of the last heartbeat, and a few ms more.",
+            "The member has to sleep until the coordinator gives up on it. What does the coordinator count from?",
+            "From the last sign of life that arrived, a heartbeat or a commit. How old is that at the moment of your "
+            "freeze? What is left of 45,000 ms is what you need.",
+            "Look at the signs of life that the cell above prints: between which two is the longest pause? Freeze just "
+            "before the second of them, for 45,000 ms less the pause, and some 50 ms more.",
         ),
         rungs=(
             Rung(holds="an order is paid twice", broken=nothing_twice, cases={"this schedule": None}, picture=played),
@@ -311,27 +311,17 @@ def played(faults, _):
     return run_with(faults).play(name="rebalance")
 
 
-def heartbeat_before(name, at_ms):
-    """When this member's last heartbeat before that moment was sent, with no fault at all; None if there was none."""
+def last_sign(name, at_ms):
+    """(when, what) of this member's last sign of life before that moment, with no fault at all; None if none was."""
     sent = [
-        event.at
+        (event.at, SIGNS_OF_LIFE[event.detail["api"]])
         for event in untouched().trace
-        if event.kind == "RequestSent" and event.node == name and event.detail["api"] == "Heartbeat" and event.at <= at_ms
+        if event.kind == "RequestSent"
+        and event.node == name
+        and event.detail["api"] in SIGNS_OF_LIFE
+        and event.at <= at_ms
     ]
     return sent[-1] if sent else None
-
-
-def in_hand(name, at_ms):
-    """The order that a member is about to pay at that moment, with no fault at all; None if there is none."""
-    found = None
-    for event in untouched().trace:
-        if event.at > at_ms:
-            break
-        if event.kind == "RecordsPolled" and event.node == name:
-            found = event.detail["records"][0][1]
-        elif event.kind == "EffectWritten" and event.detail["key"] == found:
-            found = None
-    return found
 
 
 def nothing_twice(faults, _):
@@ -348,15 +338,14 @@ def nothing_twice(faults, _):
 
 
 def why_not(fault, cluster):
-    order, beat = in_hand(fault.node, fault.at_ms), heartbeat_before(fault.node, fault.at_ms)
-    if beat is None:
-        return [f"{fault.node} had sent no heartbeat yet at {fault.at_ms} ms, or is no member."]
-    words = f"it paid {order} after it woke up" if order else "it had no order in hand"
-    removed = any(event.kind == "MemberLeft" for event in cluster.trace)
-    if not removed:
-        woke = fault.at_ms + fault.for_ms
-        words += f"; the last heartbeat was sent at {beat} ms, and it woke up at {woke} ms: before 45 s were over"
-    return [f"when {fault.node} froze, {words}."]
+    """Why this freeze made nobody pay twice."""
+    sign, woke = last_sign(fault.node, fault.at_ms), fault.at_ms + fault.for_ms
+    if sign is None:
+        return [f"{fault.node} had given no sign of life as a member by {fault.at_ms} ms."]
+    if woke > cluster.now_ms:
+        return [f"{fault.node} is still frozen when the run ends, at {cluster.now_ms} ms."]
+    words = f"its last {sign[1]} before the freeze went out at {sign[0]} ms, and it woke up at {woke} ms"
+    return [f"{words}, {woke - sign[0]} ms later. The session time-out is {SESSION_MS} ms."]
 
 
 def too_much(faults, _):
@@ -374,6 +363,8 @@ def too_long(faults, _):
     (fault,) = faults
     if fault.for_ms < LIMIT_MS:
         return None
-    beat = heartbeat_before(fault.node, fault.at_ms)
-    age = f"when it began, the last heartbeat was {fault.at_ms - beat} ms old. An older one leaves less to wait for."
-    return f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\n{age}"
+    when, what = last_sign(fault.node, fault.at_ms)
+    return (
+        f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\n"
+        f"when it began, the last {what} was {fault.at_ms - when} ms old. An older one leaves less to wait for."
+    )

@@ -1,5 +1,8 @@
 """Lesson 06, rebalancing: what a right answer does."""
 
+import contextlib
+import io
+
 from minikafka import Cluster
 from minikafka.anomalies import group_anomalies
 from minikafka.coordinators.assignors import Member
@@ -78,12 +81,18 @@ def on_a_cluster(assign, members, partitions, cooperative=False):
         return {ids[name]: share for name, share in given.items()}
 
     assignor.__name__, assignor.cooperative = "yours", cooperative
-    settings = {"group_id": "billing", "partition_assignment_strategy": assignor, "heartbeat_interval_ms": 1000}
+    settings = {
+        "group_id": "billing",
+        "partition_assignment_strategy": assignor,
+        "heartbeat_interval_ms": 1000,
+        "max_poll_records": 4,
+        "processing_ms": 300,  # whoever has records is busy with them, 1.2 s between two polls
+    }
 
     leaving = set()
 
     def begin(name):
-        consumer = cluster.consumer(*partitions, client_id=name, processing_ms=300, **settings)
+        consumer = cluster.consumer(*partitions, client_id=name, **settings)
         cluster.start(read, consumer, leaving)
 
     cluster.start(sell, cluster, cluster.producer(client_id="shop"), every)
@@ -96,7 +105,8 @@ def on_a_cluster(assign, members, partitions, cooperative=False):
     for name, member in members.items():
         if not member.owned:
             begin(name)
-    cluster.run(seconds=8)
+    with contextlib.redirect_stdout(io.StringIO()):  # what the clients remark about an assignment
+        cluster.run(seconds=10)
     cluster.close()
     return cluster
 
@@ -105,7 +115,7 @@ def sell(cluster, shop, partitions):
     while True:
         for topic, number in partitions:
             shop.send(topic, partition=number, value="order")
-        cluster.sleep(1)
+        cluster.sleep(0.2)
 
 
 def read(consumer, leaving):
@@ -358,7 +368,10 @@ def smaller_target(case):
     new = renamed(members)
     if new:
         yield tuple({new[name]: value for name, value in each.items()} for each in case)
-    for number in sorted(sum(target.values(), [])):
+    numbers = sorted(number for share in target.values() for number in share)
+    if numbers and numbers != list(range(len(numbers))):
+        yield renumbered(case, numbers)
+    for number in numbers:
         yield (
             {name: each._replace(owned=tuple(p for p in each.owned if p[1] != number)) for name, each in members.items()},
             {name: [other for other in share if other != number] for name, share in target.items()},
@@ -366,6 +379,20 @@ def smaller_target(case):
     for name in members:
         if not members[name].owned and not target[name]:
             yield tuple({other: value for other, value in each.items() if other != name} for each in case)
+
+
+def renumbered(case, numbers):
+    """The same, with partitions from 0 on."""
+    members, target = case
+    new = {number: at for at, number in enumerate(numbers)}
+    owned = {
+        name: tuple((topic, new[number]) for topic, number in each.owned if number in new)
+        for name, each in members.items()
+    }
+    return (
+        {name: each._replace(owned=owned[name]) for name, each in members.items()},
+        {name: [new[number] for number in share] for name, share in target.items()},
+    )
 
 
 def as_target(case):

@@ -23,6 +23,8 @@ ALLOWED = {
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.max.session.timeout.ms": "3600000",
     "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.min.assignment.interval.ms": "0",
+    "group.consumer.assignor.offload.enable": "false",  # the assignment is made before the answer, as in minikafka
     "log.initial.task.delay.ms": "3600000",  # retention: tests write records with old times
 }
 

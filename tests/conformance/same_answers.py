@@ -166,7 +166,9 @@ def plain(value, name, field=""):
         return {key: plain(inner, name, key) for key, inner in value.items() if key not in ITS_OWN}
     if isinstance(value, list):
         if field == "topics":
-            value = [topic for topic in value if name in (topic.get("name", topic.get("topic")) or name) or len(value) == 1]
+            value = [
+                topic for topic in value if name in (topic.get("name", topic.get("topic")) or name) or len(value) == 1
+            ]
         if field == "groups":
             value = [group for group in value if not group or name in group["group_id"] or len(value) == 1]
         return sorted((plain(inner, name) for inner in value), key=order)

@@ -223,7 +223,9 @@ def static_members(side):
         old = new
     side.ask("somebody with its id", "JoinGroup", 5, **joining(side, old[0], group_instance_id="two"))
     changed = [{"name": "range", "metadata": b"other"}]
-    back = side.ask("it comes back with another subscription", "JoinGroup", 9, **joining(side, protocols=changed, **instance))
+    back = side.ask(
+        "it comes back with another subscription", "JoinGroup", 9, **joining(side, protocols=changed, **instance)
+    )
     look(side, "a rebalance", 6)
     new = back.member_id, back.generation_id
     side.ask("new shares", "SyncGroup", 5, **syncing(side, new, [(new[0], b"all again")], **NAMES, **instance))

@@ -26,7 +26,11 @@ pytestmark = [pytest.mark.java, without_java]
 SCENARIOS = {
     scenario.__name__: scenario
     for room in (
-        scenarios_records, scenarios_cluster, scenarios_configs, scenarios_groups, scenarios_offsets,
+        scenarios_records,
+        scenarios_cluster,
+        scenarios_configs,
+        scenarios_groups,
+        scenarios_offsets,
         scenarios_consumer_groups,
     )
     for scenario in room.SCENARIOS

@@ -48,7 +48,7 @@ class Party:
             answer = self.ask(name, "JoinGroup", version, **body | {"member_id": answer.member_id})
         return answer
 
-    def sync(self, name, shares=None, generation=None, version=5, **more):
+    def sync(self, name, shares=None, generation=None, version=4, **more):
         """SyncGroup. shares: {member name: bytes}, which only the leader brings."""
         given = [{"member_id": self.ids[each], "assignment": share} for each, share in (shares or {}).items()]
         return self.ask(name, "SyncGroup", version, **self._me(name, generation), assignments=given, **more)

@@ -147,8 +147,11 @@ def test_a_sync_of_an_old_generation_is_refused(party):
 
 def test_kip_559_a_sync_that_names_another_protocol_is_refused(party):
     party.stable("a")
-    assert party.sync("a", protocol_name="sticky").error_code == Error.INCONSISTENT_GROUP_PROTOCOL
-    assert party.sync("a", protocol_name="range", protocol_type="consumer").assignment == b"a"
+    assert (
+        party.sync("a", version=5, protocol_name="sticky", protocol_type="consumer").error_code
+        == Error.INCONSISTENT_GROUP_PROTOCOL
+    )
+    assert party.sync("a", version=5, protocol_name="range", protocol_type="consumer").assignment == b"a"
 
 
 def test_a_sync_during_a_rebalance_sends_the_member_back_to_join(party):

@@ -35,7 +35,7 @@ class Schedule:
         self.static = self.whole(0, 2) == 0
         names = [f"consumer {n}" for n in range(1, self.members + 1)]
         self.faults = [self.fault(names) for _ in range(self.whole(1, 3))]
-        self.steps = sorted((self.whole(3_000, TROUBLE_MS), self.step(names)) for _ in range(self.whole(2, 5)))
+        self.steps = sorted((self.whole(3_000, TROUBLE_MS), self.step(names)) for _ in range(self.whole(3, 6)))
 
     def whole(self, lowest, highest):
         return lowest + int(self.random.random() * (highest - lowest + 1))
@@ -57,7 +57,7 @@ class Schedule:
 
     def step(self, names):
         """Done to members and the broker: (what, to whom, for how many ms)."""
-        what = self.choose(["freeze", "freeze", "crash", "crash and restart", "leave", "join", "restart the broker"])
+        what = self.choose(["freeze", "freeze", "crash", "crash and restart", "leave", "join", "join", "restart the broker"])
         return what, self.choose(names), self.whole(500, 14_000)
 
     def __repr__(self):
@@ -90,7 +90,7 @@ class Run:
         if protocol == "consumer":
             how = {"group_protocol": "consumer"}
         else:
-            session_ms = 14_000 if self.schedule.static else 6_000  # static ones may miss a whole generation
+            session_ms = 14_000 if self.schedule.static else 10_000  # static ones may miss a whole generation
             how = {
                 "partition_assignment_strategy": protocol,
                 "session_timeout_ms": session_ms,

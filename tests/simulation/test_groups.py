@@ -7,56 +7,14 @@ from minikafka.clients.errors import (
     IllegalStateError,
 )
 from minikafka.simulation.cluster import Cluster
-
-
-def sent(cluster, count=60, topic="orders", partitions=6):
-    if topic not in cluster.topics():
-        cluster.create_topic(topic, partitions=partitions)
-    producer = cluster.producer()
-    for n in range(count):
-        producer.send(topic, value=str(n), partition=n % cluster.partition_count(topic))
-    producer.flush()
-    return producer
+from tests.simulation.members import kinds, member, numbers, reads, running, sent
 
 
 @pytest.fixture
 def cluster():
     with Cluster(seed=7) as made:
-        sent(made)
+        sent(made, count=60, partitions=6)
         yield made
-
-
-def member(cluster, group="billing", topics=("orders",), **config):
-    return cluster.consumer(*topics, group_id=group, **{"auto_offset_reset": "earliest", **config})
-
-
-def reads(consumer, seen=None):
-    for record in consumer:
-        if seen is not None:
-            seen.append((record.partition, record.offset))
-
-
-def polls(consumer, seen=None, timeout_ms=200):
-    while True:
-        for records in consumer.poll(timeout_ms=timeout_ms).values():
-            for record in records:
-                if seen is not None:
-                    seen.append((record.partition, record.offset))
-
-
-def running(cluster, count=1, program=reads, **config):
-    made = [member(cluster, **config) for _ in range(count)]
-    for each in made:
-        cluster.start(program, each)
-    return made
-
-
-def numbers(consumer):
-    return sorted(partition.partition for partition in consumer.assignment())
-
-
-def kinds(cluster, *wanted, node=None):
-    return [event for event in cluster.trace if event.kind in wanted and (node is None or event.node == node)]
 
 
 class Listener:
@@ -188,6 +146,8 @@ def test_a_frozen_member_loses_its_partitions_and_joins_anew_when_it_goes_on(clu
     assert numbers(first) == [0, 1, 2, 3, 4, 5]
     cluster.run(seconds=10)
     assert [what for what, _ in heard] == ["assigned", "lost", "assigned"]
+    [lost] = kinds(cluster, "PartitionsLost")
+    assert lost.detail["member"].startswith("consumer 2-") and lost.detail["generation"] == 1
     assert sorted(numbers(first) + numbers(second)) == [0, 1, 2, 3, 4, 5] and numbers(second)
 
 

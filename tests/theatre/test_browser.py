@@ -7,6 +7,7 @@ import pytest
 from minikafka.theatre import picture
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
+from tests.theatre.test_pipeline import three_partitions, turned_round
 from tests.theatre.traces import alice, growing, retention
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -24,6 +25,8 @@ EVERY = [
     ("lag", piling_up),
     ("rebalance", classic),
     ("rebalance", consumer),
+    ("pipeline", turned_round),
+    ("pipeline", three_partitions),
 ]
 SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 

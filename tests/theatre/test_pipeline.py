@@ -8,8 +8,8 @@ from minikafka.theatre import fitting, picture
 from tests.theatre.traces import retention
 
 
-def pipeline(*faults, values="abcde", every_ms=0, seconds=2, partitions=1, **config):
-    """The picture of a shop that sends these values."""
+def trace_of(*faults, values="abcde", every_ms=0, seconds=2, partitions=1, **config):
+    """What happens to a shop that sends these values."""
     cluster = Cluster(seed=1, faults=faults)
     cluster.create_topic("orders", partitions=partitions)
     shop = cluster.producer(client_id="shop", **config)
@@ -17,7 +17,23 @@ def pipeline(*faults, values="abcde", every_ms=0, seconds=2, partitions=1, **con
         shop.send("orders", value=value)
         cluster.run_ms(every_ms)
     cluster.run(seconds=seconds)
-    return picture("pipeline", cluster.trace)
+    return cluster.trace
+
+
+def pipeline(*faults, **options):
+    return picture("pipeline", trace_of(*faults, **options))
+
+
+def turned_round():
+    """Five batches are in flight, the first answer is lost, and all come back in the other order."""
+    return trace_of(Lose("shop", 1, "Produce", answer=True), linger_ms=0, enable_idempotence=False)
+
+
+def three_partitions():
+    """Many records, three partitions, a bad network."""
+    faults = [Lose("shop", 1, "Produce", chance_percent=30, answer=answer) for answer in (False, True)]
+    values = [f"order {number}" for number in range(40)]
+    return trace_of(*faults, values=values, every_ms=1, partitions=3, partitioner="round_robin", linger_ms=2)
 
 
 def of_kind(pic, kind):

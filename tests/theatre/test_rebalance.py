@@ -332,6 +332,12 @@ def test_nothing_later_than_the_cursor_is_drawn(eager):
             assert all(start <= found["at"] for start, _, _ in group.spans[lane][:count])
 
 
+def test_an_interval_points_at_the_step_that_began_it(eager):
+    found = scene(eager, "consumer A gives up P0, P1 and P2")
+    hatched = [shape for shape in eager.drawings(WIDE)[-1].shapes.values() if shape.get("fill") == "hatch"]
+    assert found["step"] in [shape["of"] for shape in hatched]
+
+
 def test_a_partition_is_drawn_once_for_each_owner_and_moves(eager):
     before = eager.drawings(WIDE)[scene(eager, "consumer C gets")["step"] - 1].shapes
     after = eager.drawings(WIDE)[scene(eager, "consumer C gets")["step"]].shapes

@@ -9,9 +9,10 @@ epoch, 7 brings static members, 8 is flexible, 9 the consumer protocol's epochs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -22,38 +23,43 @@ KEY, VERSIONS = 8, (2, 9)
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
-    unknown = [failed(topic, take_unknown(broker, topic), Error.UNKNOWN_TOPIC_OR_PARTITION) for topic in body.topics]
+    results = without_unknown(broker, body.topics)
     body.topics = [topic for topic in body.topics if topic.partitions]
-
-    def whole(answer: dict[str, Any]) -> dict[str, Any]:
-        """The coordinator's answer and what it wasn't asked for."""
-        return {"topics": [*answer["topics"], *(topic for topic in unknown if topic["partitions"])]}
-
     if not body.topics:
-        return whole({"topics": []})
+        return {"topics": merged(results, ())}
     return broker.groups.change(
         request,
         body.group_id,
         lambda groups, _: groups.commit(body, request.version, now),
-        lambda error: refuse(body.topics, error),
+        lambda error: {"topics": [refused(topic, error.error) for topic in body.topics]},
         now,
-        whole,
+        lambda answer: {"topics": merged(results, answer["topics"])},
     )
 
 
-def take_unknown(broker: Broker, topic: Any) -> list[Any]:
-    """Takes the partitions that don't exist out of a request's topic, and returns them."""
-    known = broker.image.topics[topic.name].partitions if topic.name in broker.image.topics else {}
-    unknown = [each for each in topic.partitions if each.partition_index not in known]
-    topic.partitions = [each for each in topic.partitions if each.partition_index in known]
-    return unknown
+def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """Takes the partitions that don't exist out of a request's topics; returns the results by topic, with those."""
+    results: dict[str, dict[str, Any]] = {}
+    for topic in topics:
+        known = broker.image.topics[topic.name].partitions if topic.name in broker.image.topics else {}
+        result = results.setdefault(topic.name, {"name": topic.name, "partitions": []})
+        result["partitions"] += [
+            {"partition_index": each.partition_index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
+            for each in topic.partitions
+            if each.partition_index not in known
+        ]
+        topic.partitions = [each for each in topic.partitions if each.partition_index in known]
+    return results
 
 
-def refuse(topics: list[Any], error: KafkaError) -> dict[str, Any]:
+def merged(results: dict[str, dict[str, Any]], answered: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The coordinator's results beside those that it wasn't asked for."""
+    for topic in answered:
+        results[topic["name"]]["partitions"] += topic["partitions"]
+    return [result for result in results.values() if result["partitions"]]
+
+
+def refused(topic: Any, error: Error) -> dict[str, Any]:
     """The API has no error for the whole: every partition says it."""
-    return {"topics": [failed(topic, topic.partitions, error.error) for topic in topics]}
-
-
-def failed(topic: Any, partitions: list[Any], error: Error) -> dict[str, Any]:
-    results = [{"partition_index": each.partition_index, "error_code": error} for each in partitions]
-    return {"name": topic.name, "partitions": results}
+    partitions = [{"partition_index": each.partition_index, "error_code": error} for each in topic.partitions]
+    return {"name": topic.name, "partitions": partitions}

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.handlers.offset_commit import failed, take_unknown
-from minikafka.wire.errors import Error
+from minikafka.broker.handlers.offset_commit import merged, without_unknown
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -19,17 +18,12 @@ KEY, VERSIONS = 47, (0, 0)
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
-    unknown = [failed(topic, take_unknown(broker, topic), Error.UNKNOWN_TOPIC_OR_PARTITION) for topic in body.topics]
+    results = without_unknown(broker, body.topics)
     return broker.groups.change(
         request,
         body.group_id,
         lambda groups, _: groups.delete_offsets(body),
         lambda error: {"error_code": error.error},
         now,
-        lambda answer: answer | {"topics": with_unknown(answer.get("topics", ()), unknown)},
+        lambda answer: answer | {"topics": merged(results, answer.get("topics", ()))},
     )
-
-
-def with_unknown(answered: Any, unknown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The coordinator's answer and what it wasn't asked for."""
-    return [topic for topic in (*answered, *unknown) if topic["partitions"]]
