@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
 from minikafka.wire.errors import Error, KafkaError
 
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
 class Type(IntEnum):
@@ -112,7 +112,7 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("offsets.retention.check.interval.ms", _L, 600_000, "How often expired offsets are looked for.", lowest=1),
     Config("offsets.retention.minutes", _I, 10_080, "An empty group's offsets are kept so long.", lowest=1),
     Config("offsets.topic.num.partitions", _I, 50, "Partitions of __consumer_offsets.", lowest=1),
-    Config("offsets.topic.replication.factor", _I, 3, "Replicas of __consumer_offsets, if there are brokers enough.",
+    Config("offsets.topic.replication.factor", Type.SHORT, 3, "Replicas of __consumer_offsets, if there are brokers enough.",
            lowest=1),
     Config("offsets.topic.segment.bytes", _I, 104_857_600, "Segments of __consumer_offsets, small for quick cleaning.",
            lowest=1),
@@ -141,7 +141,7 @@ def parse(row: Config, text: str) -> Any:
         if text.lower() not in ("true", "false"):
             raise _invalid(row, text, "Expected value to be either true or false")
         return text.lower() == "true"
-    if row.type in (Type.INT, Type.LONG, Type.DOUBLE):
+    if row.type in (Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE):
         return _number(row, text)
     parts = [text] if row.type is Type.STRING else [part.strip() for part in text.split(",") if text]
     for part in parts:
@@ -252,7 +252,7 @@ def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Val
 
 
 def _number(row: Config, text: str) -> int | float:
-    largest = INT_MAX if row.type is Type.INT else LONG_MAX
+    largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
     try:
         number = float(text) if row.type is Type.DOUBLE else int(text)
     except ValueError:

@@ -80,7 +80,7 @@ def on_a_cluster(assign, members, partitions, cooperative=False):
             given = assign({name: found[ids[name]] for name in sorted(ids)}, dict(partitions))
         return {ids[name]: share for name, share in given.items()}
 
-    assignor.__name__, assignor.cooperative = "yours", cooperative
+    assignor.__name__, assignor.cooperative = "your_cooperative" if cooperative else "yours", cooperative
     settings = {
         "group_id": "billing",
         "partition_assignment_strategy": assignor,
@@ -131,7 +131,7 @@ def exercise_1():
     """A sticky assignor in three rungs: one owner, balanced, fewest moves."""
     common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
     return Exercise(
-        name="my_assignor",
+        name="my_sticky",
         right="one owner each, equal shares, and nothing moves that could stay.",
         hints=(
             "Three steps. Who keeps what it had? What is free then? Who gets it? Begin with nobody keeping anything: "

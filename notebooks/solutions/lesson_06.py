@@ -4,7 +4,7 @@ from minikafka import lesson
 
 
 # %% exercise 1
-def my_assignor(members, partitions):
+def my_sticky(members, partitions):
     """Sticky: everyone keeps what it had, up to a fair share; what is free goes to whoever has least."""
     every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
     fair, extra = divmod(len(every), len(members))  # everybody gets `fair`, and `extra` of them one more

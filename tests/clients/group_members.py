@@ -41,7 +41,7 @@ class Member:
     def __init__(self, board, name, command):
         self.board, self.name = board, name
         self.assigned, self.seen, self.committed = set(), set(), {}
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the member)
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
         )

@@ -1,9 +1,9 @@
 """A member of a consumer group as a process of its own, so that a test can kill it: kafka-python, librdkafka, aiokafka.
 
-`python -m tests.clients.member CLIENT SETTINGS` subscribes, reads and commits what it has read. It says what happens on
-standard output, one JSON object a line: {"assigned": [partition, ...]} when its share has changed, {"read": [[partition,
-first offset, last offset], ...]}, {"committed": [[partition, offset], ...]}. It leaves the group when its standard
-input ends. settings: bootstrap, group, topic, session_ms, assignor (or null), protocol: classic or consumer.
+`python -m tests.clients.member CLIENT SETTINGS` subscribes, reads and commits what it has read. It says what happens
+on standard output, one JSON object a line: {"assigned": [partition, ...]} when its share has changed, {"read":
+[[partition, first offset, last offset], ...]}, {"committed": [[partition, offset], ...]}. It leaves the group when its
+standard input ends. settings: bootstrap, group, topic, session_ms, assignor (or null), protocol: classic or consumer.
 """
 
 import asyncio

@@ -50,8 +50,10 @@ class Minikafka:
         self.said += self.served.said()
         assert "Traceback" not in self.said, self.said
 
-    def restart(self):
-        """Stop it cleanly; the next one has the same folder and port."""
+    def restart(self, crash=False):
+        """Stop it cleanly, or kill -9; the next one has the same folder and port."""
+        if crash:
+            self.served.kill()
         self.stop()
         port = int(self.bootstrap.rpartition(":")[2])
         self.served = Served(data=self.data, port=port, options=self.options)
@@ -70,7 +72,9 @@ class Apache:
     def stop(self):
         self.kafka.stop()
 
-    def restart(self):
+    def restart(self, crash=False):
+        if crash:
+            self.kafka.process.kill()
         self.stop()
         self.kafka.folder.mkdir()
         self.kafka.start()
@@ -84,7 +88,7 @@ class Given:
     def __init__(self, bootstrap):
         self.bootstrap = bootstrap
 
-    def restart(self):
+    def restart(self, crash=False):
         pytest.skip("somebody else's Kafka is not restarted")
 
 

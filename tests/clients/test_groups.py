@@ -71,13 +71,13 @@ def test_kip_848_java_and_librdkafka_share_one_group(group):
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "librdkafka", "librdkafka, KIP-848", "aiokafka"])
-def test_a_group_and_its_commits_survive_a_restart_of_the_broker(group, client):
+def test_a_group_and_its_commits_survive_a_crash_and_a_restart_of_the_broker(group, client):
     first, second = (group.member(*CLIENTS[client]) for _ in range(2))
     group.wait_until_shared_by(first, second)
     group.board.wait_until(lambda: first.committed and second.committed, "both have committed")
-    group.kafka.restart()
+    group.kafka.restart(crash=True)
     before = group.board.seen()
-    group.board.wait_until(lambda: group.board.seen() > before, "they read on after the restart")
+    group.board.wait_until(lambda: group.board.seen() > before, "they read on after the crash")
     group.wait_until_shared_by(first, second)
     ends = group.wait_until_all_is_read()
     first.leave()

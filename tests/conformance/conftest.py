@@ -7,7 +7,12 @@ from tests.kafka import ApacheKafka, java_missing
 without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
 
 
-AT_ONCE = {"group.initial.rebalance.delay.ms": "0"}  # tests.kafka says so, too
+# As tests.kafka starts Apache Kafka.
+AT_ONCE = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "1",
+}
 BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
 
 

@@ -7,7 +7,6 @@ from minikafka.wire.errors import Error
 from minikafka.wire.messages import BY_KEY, encode_versioned
 from tests.conformance.raw import batch
 
-
 NOBODY = "nobody", 1
 WITHOUT_MEMBER = "", -1
 SUBSCRIPTION = encode_versioned("ConsumerProtocolSubscription", 0, {"topics": ["orders"], "user_data": None})
@@ -22,6 +21,7 @@ def of_groups(version, name, member):
     member_id, generation_id = member
     who = {"group_id": name, "member_id": member_id}
     whose = who | {"generation_id": generation_id}
+    names = {"protocol_type": "consumer", "protocol_name": "range"}
     asked = {"group_id": name, "topics": [{"name": name, "partition_indexes": [0]}]}
     offset = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "note"}
     return {
@@ -34,7 +34,9 @@ def of_groups(version, name, member):
         },
         "Heartbeat": whose,
         "LeaveGroup": {"group_id": name, "members": [{"member_id": member_id}]} if version >= 3 else who,
-        "SyncGroup": whose | {"assignments": [{"member_id": member_id, "assignment": b"yours"}]},
+        "SyncGroup": whose | (names if version >= 5 else {}) | {
+            "assignments": [{"member_id": member_id, "assignment": b"yours"}]
+        },
         "DescribeGroups": {"groups": [name]},
         "ListGroups": {"states_filter": ["Stable"]} if version >= 4 else {"states_filter": []},
         "DeleteGroups": {"groups_names": [name]},

@@ -41,6 +41,7 @@ NOT_DECODED = "the broker reads headers, not records: what a header hides is fou
 FEWER_POLICIES = "there is no recompression yet, and the message says what is honoured"
 OWN_WORDS = "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
 NO_EMPTY_ID = "a group without a name is refused everywhere; Apache Kafka lets old clients keep offsets there (KIP-289)"
+AT_START = "it is read once, at start"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 # In any scenario, because they are about one config.
@@ -51,7 +52,10 @@ CONFIGS = {
     "*.configs*log.retention.ms.value": "log.retention.hours, the default behind log.retention.ms, does not exist",
     "*.configs.segment.ms.synonyms": "log.roll.hours, the default behind log.roll.ms, does not exist",
     "*.configs.log.roll.ms.*": "log.roll.hours, the default behind log.roll.ms, does not exist",
-    "*.configs.producer.id.expiration.ms.read_only": "it is read once, at start",
+    "*.configs.producer.id.expiration.ms.read_only": AT_START,
+    "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
+    "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
+    "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
 }
 
 DELIBERATE = {

@@ -1,8 +1,8 @@
 """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
 
-Behaviour: subscriptions are shown while the group is stable, shares always (the last ones). A group that is not there reads as Dead; from
-version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). Versions: 0 to 6; 3 adds authorized operations, 4 instance ids, 5 is
-flexible.
+Behaviour: subscriptions are shown while the group is stable, shares always (the last ones). A group that is not there
+reads as Dead; from version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). Versions: 0 to 6; 3 adds authorized operations, 4
+instance ids, 5 is flexible.
 """
 
 from __future__ import annotations

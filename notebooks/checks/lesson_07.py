@@ -1,0 +1,374 @@
+"""Lesson 07, lag and capacity: what a right answer does."""
+
+from functools import cache
+
+from minikafka import Cluster
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+
+EXIT_TICKET = (
+    Question(
+        "a lag of 5,000",
+        right=3,
+        why="3. 5,000 offsets from the committed one to the end. How late that is, only the timestamps say, and what "
+        "the program has done since its last commit is in there as well.",
+    ),
+    Question(
+        "a group of 6 reads 12 partitions and falls behind; one member more",
+        right=2,
+        why="2. With 7 members somebody still has two partitions. From 12 on each has one, and more stand idle.",
+    ),
+    Question(
+        "a member is at work all the time, and its group's committed offset doesn't move",
+        right=1,
+        why="1. It is out of the group when it polls at last, nothing is committed, and the same records come again.",
+    ),
+)
+
+# A case is what the learner's function is given: rate, backlog, recover_s, processing_ms, partitions.
+NAMES = ("rate", "backlog", "recover_s", "processing_ms", "partitions")
+RATE, BACKLOG, RECOVER_S, PROCESSING_MS, PARTITIONS = range(5)
+
+
+# --- 1: write a piece ---
+
+
+def exercise_1():
+    """How many members a group needs, in four rungs: to keep up; to catch up; what can't be done; no more than that."""
+    common = {"smaller": smaller, "describe": as_call, "picture": on_a_cluster}
+    return Exercise(
+        name="members_needed",
+        right="so many keep up and catch up, and one member less would not.",
+        hints=(
+            "The member with the most partitions decides: it is done last. How many does it have, if partitions are "
+            "dealt out as evenly as possible? And how many orders are that, until recover_s is over?",
+            "Until then backlog + rate * recover_s orders have to be done, the same share of them in each partition. "
+            "Of how many partitions can one member do that in recover_s seconds?",
+            "Try it: for members in range(1, partitions + 1), the busiest has -(-partitions // members) partitions "
+            "(rounded up). Is its work, in ms, within recover_s * 1000? The first number that fits is the answer. And "
+            "if none does?",
+        ),
+        rungs=(
+            Rung(
+                holds="with so many members no partition falls behind",
+                broken=too_few,
+                scenario=a_steady_day,
+                cases={
+                    "one member does it": (8, 0, 60, 100, 4),
+                    "four partitions": (18, 0, 60, 100, 4),
+                    "three partitions": (18, 0, 60, 100, 3),
+                    "slow work": (1, 0, 600, 2500, 5),
+                },
+                **common,
+            ),
+            Rung(
+                holds="a backlog is done in time, and what comes in meanwhile as well",
+                broken=too_few,
+                scenario=an_outage,
+                cases={
+                    "ten minutes off": (8, 4800, 3600, 100, 6),
+                    "a spike": (5, 900, 60, 100, 12),
+                    "nothing comes in any more": (0, 590, 60, 100, 6),
+                },
+                **common,
+            ),
+            Rung(
+                holds="it says None when a member for each partition isn't enough",
+                broken=not_none,
+                scenario=too_much,
+                cases={
+                    "one partition, too fast": (18, 0, 60, 100, 1),
+                    "a partition each is not enough": (50, 0, 60, 100, 4),
+                    "too little time": (8, 4800, 60, 100, 6),
+                },
+                **common,
+            ),
+            Rung(
+                holds="with one member less it would not work",
+                broken=too_many,
+                scenario=an_outage,
+                cases={
+                    "four are no better than three": (24, 0, 60, 100, 6),
+                    "one is enough": (1, 0, 60, 100, 6),
+                    "a member each": (38, 0, 60, 100, 4),
+                },
+                **common,
+            ),
+        ),
+    )
+
+
+def busiest(members, partitions):
+    """How many partitions the member with the most has, when they are dealt out evenly."""
+    return -(-partitions // members)
+
+
+def work_ms(case, members):
+    """What the busiest member has to do until recover_s is over, times the number of partitions: a whole number."""
+    return busiest(members, case[PARTITIONS]) * (case[BACKLOG] + case[RATE] * case[RECOVER_S]) * case[PROCESSING_MS]
+
+
+def is_enough(case, members):
+    return work_ms(case, members) <= case[RECOVER_S] * 1000 * case[PARTITIONS]
+
+
+def fewest(case):
+    """The right answer."""
+    return next((members for members in range(1, case[PARTITIONS] + 1) if is_enough(case, members)), None)
+
+
+def is_close(case):
+    """Whether some number of members is within a thousandth of just enough: rounding must not decide."""
+    room = case[RECOVER_S] * 1000 * case[PARTITIONS]
+    return any(abs(work_ms(case, members) - room) * 1000 < room for members in range(1, case[PARTITIONS] + 1))
+
+
+def drawn(source, load, quiet):
+    """A case in which the work is about `load` times what all partitions' members can do."""
+    while True:
+        partitions = source.choice((1, 2, 3, 4, 5, 6, 8, 10, 12))
+        processing_ms = source.choice((20, 50, 100, 200, 250, 1000))
+        recover_s = source.choice((60, 120, 300, 600))
+        orders = round(recover_s * 1000 / processing_ms * partitions * load)
+        backlog = 0 if quiet else source.randrange(orders + 1)
+        case = (orders - backlog) // recover_s, backlog, recover_s, processing_ms, partitions
+        if not is_close(case) and case[RATE] + case[BACKLOG] > 0:
+            return case
+
+
+def a_steady_day(source):
+    while fewest(case := drawn(source, source.uniform(0.05, 1), quiet=True)) is None:
+        pass
+    return case
+
+
+def an_outage(source):
+    while fewest(case := drawn(source, source.uniform(0.05, 1), quiet=False)) is None:
+        pass
+    return case
+
+
+def too_much(source):
+    return drawn(source, source.uniform(0.5, 2), quiet=source.random() < 0.3)
+
+
+def smaller(case):
+    """Fewer partitions with less to do, less backlog, rounder numbers."""
+    rate, backlog, recover_s, processing_ms, partitions = case
+    candidates = [
+        (rate * few // partitions, backlog * few // partitions, recover_s, processing_ms, few)
+        for few in range(1, partitions)
+    ]
+    candidates += [(rate, 0, recover_s, processing_ms, partitions)] if backlog else []
+    if (recover_s, processing_ms) != (60, 100):
+        scale = processing_ms / 100
+        at_rate = round(rate * scale)
+        candidates.append((at_rate, round(backlog * scale * 60 / recover_s), 60, 100, partitions))
+    candidates += [(rate, backlog // 100 * 100, recover_s, processing_ms, partitions)] if backlog % 100 else []
+    for candidate in candidates:
+        if candidate != case and candidate[RATE] + candidate[BACKLOG] > 0 and not is_close(candidate):
+            yield candidate
+
+
+def as_call(case):
+    return f"members_needed({', '.join(f'{name}={value}' for name, value in zip(NAMES, case, strict=True))})"
+
+
+def answer_to(answer, case):
+    """What it returned, and what is wrong with its form."""
+    found = answer(*case)
+    right = fewest(case)
+    if found is None:
+        return None, f"it returned None, and {members_do(right)} it." if right else None
+    if isinstance(found, float) and found == int(found):
+        return None, f"it returned {found!r}. Members are a whole number: int(...) makes it one."
+    if isinstance(found, bool) or not isinstance(found, int):
+        return None, f"it returned {found!r}. Members are a whole number, or None."
+    if found < 1:
+        return None, f"it returned {found}. A group without a member does nothing."
+    return found, None
+
+
+def members_do(count):
+    return "1 member does" if count == 1 else f"{count} members do"
+
+
+def too_few(answer, case):
+    found, problem = answer_to(answer, case)
+    if problem or found is None or is_enough(case, found):
+        return problem
+    rate, backlog, recover_s, processing_ms, partitions = case
+    most = busiest(found, partitions)
+    comes, does = rate * most / partitions, 1000 / processing_ms
+    left = (work_ms(case, found) / partitions - recover_s * 1000) / processing_ms
+    waiting = f" {backlog * most / partitions:,.0f} wait there at first," if backlog else ""
+    return (
+        f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s} s about {left:,.0f} orders "
+        f"still wait in one member's partitions.\n"
+        f"with {found} for {partitions} partition{'s' * (partitions > 1)} somebody has {most} of them:{waiting} "
+        f"{comes:.3g} orders a second come in, and a member does {does:.3g} a second"
+    )
+
+
+def not_none(answer, case):
+    found, problem = answer_to(answer, case)
+    if problem or found is None or fewest(case) is not None:
+        return problem
+    more = " More than partitions stand idle." if found > case[PARTITIONS] else ""
+    share = (case[BACKLOG] + case[RATE] * case[RECOVER_S]) / case[PARTITIONS]
+    can = case[RECOVER_S] * 1000 / case[PROCESSING_MS]
+    return (
+        f"it returned {found}, and no number of members is enough.{more} The answer is None: it takes more partitions.\n"
+        f"until {case[RECOVER_S]} s are over, one partition alone has {share:,.0f} orders, and a member does {can:,.0f}"
+    )
+
+
+def too_many(answer, case):
+    found, problem = answer_to(answer, case)
+    right = fewest(case)
+    if problem or found is None or found == right:
+        return problem
+    if found > case[PARTITIONS]:
+        why = f"{found - case[PARTITIONS]} of {found} have no partition"
+    elif busiest(found, case[PARTITIONS]) == busiest(right, case[PARTITIONS]):
+        most = busiest(found, case[PARTITIONS])
+        why = f"with {right} as with {found} the busiest has {most} of the {case[PARTITIONS]} partitions"
+    else:
+        why = f"with {right} the busiest has {busiest(right, case[PARTITIONS])} partitions, and can do that in time"
+    return f"it returned {found}, and {members_do(right)} it as well.\n{why}"
+
+
+ORDERS_IN_A_PICTURE = 6000
+
+
+def on_a_cluster(answer, case):
+    """The group of the answer's size at work, from the moment it begins."""
+    rate, backlog, recover_s, _, partitions = case
+    if backlog + rate * recover_s > ORDERS_IN_A_PICTURE:
+        return None
+    found = answer(*case)
+    members = min(found if isinstance(found, int) and found >= 1 else partitions, partitions + 1)
+    return at_work(case, members).play("lag")
+
+
+def at_work(case, members):
+    """A cluster on which the case has been run with so many members, until recover_s is over."""
+    rate, backlog, recover_s, processing_ms, partitions = case
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=partitions)
+    shop = cluster.producer(client_id="shop")
+    for number in range(backlog):
+        shop.send("orders", partition=number % partitions, value="order")
+    at_once = max(1, 1000 // processing_ms)  # about a second's work
+    settings = {"group_id": "billing", "auto_offset_reset": "earliest", "max_poll_records": at_once}
+    for number in range(members):
+        name = f"billing {number + 1}"
+        consumer = cluster.consumer("orders", client_id=name, processing_ms=processing_ms, **settings)
+        cluster.start(work, consumer)
+    cluster.run(seconds=4)  # a new group waits for 3 s before its first member reads
+    cluster.start(sell, cluster, shop, rate, partitions)
+    cluster.run(seconds=recover_s)
+    cluster.close()
+    return cluster
+
+
+def work(consumer):
+    while True:
+        consumer.poll(timeout_ms=60_000)
+
+
+def sell(cluster, shop, rate, partitions):
+    number = 0
+    while True:
+        for _ in range(rate):
+            shop.send("orders", partition=number % partitions, value="order")
+            number += 1
+        cluster.sleep(1)
+
+
+# --- 2: predict a number ---
+
+# Orders a minute in each partition, what a member does in a minute, and minutes off.
+A_MINUTE = (4, 4, 7)
+A_MEMBER_DOES = 10
+MINUTES_OFF = 15
+
+
+def exercise_2():
+    """When the lag is zero again after an outage; two minutes either way are near enough."""
+    return Exercise(
+        name="minutes",
+        takes=(int, float),
+        right=f"on the cluster it took {minutes_until_zero():.0f} minutes. The fullest partition decides: 15 * 7 orders "
+        "wait there, and every minute only 10 - 7 fewer.",
+        hints=(
+            "Each partition has a member of its own, and a member of another one can't help. So: three sums, not one.",
+            "While the old orders are done new ones come in. What is left of a member's ten a minute for the old ones?",
+            "Waiting at first: 15 times the partition's rate. Fewer every minute: 10 less the partition's rate. Which "
+            "of the three takes longest?",
+        ),
+        rungs=(Rung(holds="it is what happens", broken=not_the_minutes, cases={"15 minutes off": None}),),
+        call_seconds=10.0,  # the first time it runs the cluster
+    )
+
+
+def not_the_minutes(answer, _):
+    truth = minutes_until_zero()
+    if abs(answer - truth) <= 2:
+        return None
+    said = f"not {answer:g}."
+    if abs(answer - MINUTES_OFF * sum(A_MINUTE) / (3 * A_MEMBER_DOES - sum(A_MINUTE))) <= 2:
+        return f"{said} That would be so if the three could share all orders. Each reads its own partition."
+    if abs(answer - MINUTES_OFF * max(A_MINUTE) / A_MEMBER_DOES) <= 1:
+        return f"{said} In that time the old orders would be done, if no new ones came in."
+    if abs(answer - (truth + MINUTES_OFF)) <= 2:
+        return f"{said} Count from the moment when the members are back."
+    return f"{said} It takes {'less' if answer > truth else 'longer'}."
+
+
+@cache
+def minutes_until_zero():
+    """Run on a cluster: minutes from the members' return until all orders that are there are done."""
+    cluster = Cluster(seed=8)
+    cluster.create_topic("orders", partitions=len(A_MINUTE))
+    shop = cluster.producer(client_id="shop")
+    settings = {"group_id": "billing", "auto_offset_reset": "earliest", "max_poll_records": 10}
+    members = []
+    for _ in A_MINUTE:
+        consumer = cluster.consumer("orders", processing_ms=60_000 // A_MEMBER_DOES, **settings)
+        members.append(cluster.start(work, consumer))
+    cluster.run(seconds=5)
+    for number, rate in enumerate(A_MINUTE):
+        cluster.start(sell_evenly, cluster, shop, number, rate)
+    cluster.run(seconds=60)
+    for member in members:
+        cluster.crash(member)
+    cluster.run(seconds=60 * MINUTES_OFF)
+    back_ms = cluster.now_ms
+    for member in members:
+        cluster.restart(member)
+    cluster.run(seconds=60 * 50)
+    cluster.close()
+    return (first_time_at_zero(cluster.trace, back_ms) - back_ms) / 60_000
+
+
+def sell_evenly(cluster, shop, partition, a_minute):
+    while True:
+        shop.send("orders", partition=partition, value="order")
+        cluster.sleep(60 / a_minute)
+
+
+def first_time_at_zero(trace, since_ms):
+    """When, after that time, no order of any partition was left to do for the first time since the outage."""
+    ends, done, zero = {}, {}, {}
+    for event in trace:
+        detail = event.detail
+        if detail.get("topic") != "orders":
+            continue
+        if event.kind == "RecordsAppended":
+            ends[detail["partition"]] = detail["last_offset"] + 1
+        elif event.kind == "RecordsProcessed":
+            done[detail["partition"]] = detail["offsets"][1] + 1
+            if event.at > since_ms and done[detail["partition"]] == ends[detail["partition"]]:
+                zero.setdefault(detail["partition"], event.at)
+    return max(zero.values())
