@@ -37,8 +37,8 @@ class Anomaly(NamedTuple):
 class GroupWatch:
     """Follows the groups of a trace, event by event.
 
-    holders: who holds a partition by its own account, node -> member id. fenced: member ids that are out. absent: static
-    members that kept their place in a generation which they have not joined, so that nothing of theirs is accepted.
+    holders: who holds a partition by its own account, node -> member id. fenced: member ids that are out. absent:
+    static members that kept their place in a generation which they have not joined: nothing of theirs is accepted.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class GroupWatch:
 
     def _assigned(self, event: Event) -> Iterator[Anomaly]:
         group, member = event.detail["group"], event.detail["member"]
-        made = self._made.get((group, event.detail["generation"]), {}).get(member)
+        made = self._share(group, event.detail["generation"], member)
         if event.detail["generation"] == self._generation.get(group):
             self.absent.get(group, set()).discard(member)
         for part in parts(group, event.detail["partitions"]):
@@ -102,7 +102,16 @@ class GroupWatch:
                 yield anomaly(TWO_OWNERS, event, f"{' and '.join(sorted(owners))} own {label(part)}")
             if made is not None and [part[1], part[2]] not in made:
                 generation = event.detail["generation"]
-                yield anomaly(STALE_SHARE, event, f"{event.node} took {label(part)}, not its in generation {generation}")
+                yield anomaly(
+                    STALE_SHARE, event, f"{event.node} took {label(part)}, not its in generation {generation}"
+                )
+
+    def _share(self, group: str, generation: int, member: str) -> list[Any] | None:
+        """What a classic leader assigned to a member in a generation; None where no leader assigns (KIP-848)."""
+        if not any(name == group for name, _ in self._made):
+            return None
+        share: list[Any] = self._made.get((group, generation), {}).get(member, [])
+        return share
 
     def _given(self, event: Event, member: str, given: list[list[Any]]) -> Iterator[Anomaly]:
         for part in parts(event.detail["group"], given):

@@ -12,11 +12,14 @@ trace.
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from pprint import pp
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
@@ -28,6 +31,7 @@ from minikafka.server.embedded import Served
 from minikafka.theatre import picture
 
 PATIENCE_SECONDS = 60.0
+UNIQUE = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # in a member's id
 
 
 class GroupLab:
@@ -105,15 +109,31 @@ class GroupLab:
         producer.close()
 
     def command(self, *words: str) -> None:
-        """Run kafka-python's own command line, and print the line and what it says."""
-        options = [*words, "-g", self.group]
-        print("$ python -m kafka.admin -b", self.kafka.bootstrap, *options)
+        """Run kafka-python's own command line; print the line and what it says.
+
+        The address and what is new each time (group, topic, member ids) are printed as words.
+        """
+        options = ["--format", "json", *words, "-g", self.group]
         command = [sys.executable, "-m", "kafka.admin", "-b", self.kafka.bootstrap, *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
-        print(done.stdout or done.stderr)
+        print("$ python -m kafka.admin -b HOST:PORT", " ".join(options).replace(self.group, "billing"))
+        said = done.stdout.replace(self.group, "billing").replace(self.topic, "orders") or done.stderr
+        said = re.sub(UNIQUE, "...", said)
+        try:
+            pp(_in_order(json.loads(said)), width=118, compact=True)
+        except ValueError:
+            print(said)
 
     def play(self) -> Any:
         """The picture of what the broker saw; a sentence where the broker is another one than ours."""
         if not self._trace:
             return Said("That cluster writes no trace, so there is nothing to play. Unset MINIKAFKA_BOOTSTRAP for one.")
         return picture("rebalance", self._trace, group=self.group)
+
+
+def _in_order(said: dict[str, Any]) -> dict[str, Any]:
+    """Members by name."""
+    for group in said.values():
+        if "members" in group:
+            group["members"].sort(key=lambda member: member["client_id"])
+    return said

@@ -109,6 +109,48 @@ def consumer_groups() -> str:
     return picture.svg(waiting[-1]["step"])
 
 
+def rebalancing() -> str:
+    """Lesson 06: three members read two partitions each, and a fourth asks to join."""
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders", partitions=6)
+    shop = cluster.producer(client_id="shop")
+    for name in "ABC":
+        cluster.start(list, cluster.consumer("orders", group_id="billing", client_id=name))
+    cluster.run(seconds=8)
+    for number in range(12):
+        shop.send("orders", partition=number % 6, value=f"order {number}")
+        cluster.run(seconds=0.5)
+    cluster.start(list, cluster.consumer("orders", group_id="billing", client_id="D"))
+    cluster.run(seconds=1)
+    picture = cluster.play("rebalance", since_ms=8_000)
+    asks = next(scene for scene in picture.scenes if any(each["name"] == "D" for each in scene["space"]["members"]))
+    return picture.svg(asks["step"])
+
+
+def lag_and_capacity() -> str:
+    """Lesson 07: three partitions, and the member that read the last one is gone."""
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=3)
+    shop = cluster.producer(client_id="shop")
+    for name in "ABC":
+        settings = {"group_id": "billing", "auto_offset_reset": "earliest", "processing_ms": 100}
+        cluster.start(poll_for_ever, cluster.consumer("orders", client_id=name, **settings))
+    cluster.run(seconds=5)
+    for second in range(40):
+        for number in range(9):
+            shop.send("orders", partition=number % 3, value="order")
+        cluster.run(seconds=1)
+        if second == 16:
+            cluster.crash("C")
+    return cluster.play("lag").svg()
+
+
+def poll_for_ever(consumer: Any) -> None:
+    """A member's program."""
+    while True:
+        consumer.poll(timeout_ms=60_000)
+
+
 HOOKS = {
     "00": start_here,
     "01": the_log,
@@ -116,6 +158,8 @@ HOOKS = {
     "03": producers,
     "04": offsets_and_delivery,
     "05": consumer_groups,
+    "06": rebalancing,
+    "07": lag_and_capacity,
     "17": a_query_and_its_checkpoint,
 }
 

@@ -1,7 +1,7 @@
 """`make bench`: minikafka beside a one-node Apache Kafka, the same clients, in one run, taking turns in who goes first.
 
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
-memory); its spread is that of the rounds.
+memory); its spread is that of the rounds. Then the rebalance of a large simulated group, which has no counterpart.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench import measures
+from tests.bench import measures, rebalance
 from tests.kafka import ApacheKafka, answers, java_missing
 
 MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
@@ -108,7 +108,16 @@ def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
     parser.add_argument("--quick", action="store_true", help="two rounds with a quarter of the records")
+    parser.add_argument("--only", choices=("brokers", "rebalance"), help="one half of it")
     args = parser.parse_args()
+    if args.only != "rebalance":
+        compare_brokers(args)
+    if args.only != "brokers":
+        print("rebalance", flush=True)
+        print("\n" + rebalance.table(rebalance.measure()))
+
+
+def compare_brokers(args):
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")

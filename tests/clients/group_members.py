@@ -15,7 +15,7 @@ from tests.clients.member import HEARTBEAT_MS
 from tests.conformance.raw import Connection
 from tests.kafka import java_command
 
-PATIENCE_S = 60  # to tell a failure from a slow machine; no test is meant to take so long
+PATIENCE_S = 120  # to tell a failure from a slow machine; no test is meant to take so long
 
 
 class Board:

@@ -42,15 +42,13 @@ class Teller:
 
 def kafka_python(settings, leaving):
     from kafka import KafkaConsumer
-    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.errors import KafkaError
 
-    assignors = {each.name: [each] for each in (RangePartitionAssignor, CooperativeStickyAssignor)}
     consumer = KafkaConsumer(
         settings["topic"], bootstrap_servers=settings["bootstrap"], group_id=settings["group"],
         auto_offset_reset="earliest", enable_auto_commit=False, session_timeout_ms=settings["session_ms"],
-        heartbeat_interval_ms=HEARTBEAT_MS, partition_assignment_strategy=assignors[settings["assignor"] or "range"],
+        heartbeat_interval_ms=HEARTBEAT_MS, partition_assignment_strategy=[RangePartitionAssignor],
     )  # fmt: skip
     teller = Teller()
     with closing(consumer):

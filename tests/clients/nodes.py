@@ -9,7 +9,7 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.kafka import ApacheKafka, java_missing
 
-SESSION_MS = 3000
+SESSION_MS = 2000
 # Both kinds know these; a new group waits for nobody, a dead member is missed soon.
 QUICK = {
     "group.initial.rebalance.delay.ms": "0",

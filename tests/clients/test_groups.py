@@ -42,7 +42,6 @@ def live_through_it(group, *members):
 
 CLIENTS = {
     "kafka-python": ("kafka-python", "range"),
-    "kafka-python, cooperative": ("kafka-python", "cooperative-sticky"),
     "librdkafka": ("librdkafka", None),
     "librdkafka, cooperative": ("librdkafka", "cooperative-sticky"),
     "librdkafka, KIP-848": ("librdkafka", None, "consumer"),
@@ -62,12 +61,6 @@ def test_members_join_die_and_leave_and_every_record_is_read(group, client):
 @without_java
 def test_four_kinds_of_clients_share_one_group(group):
     live_through_it(group, *[(client, "range") for client in ("kafka-python", "librdkafka", "java", "aiokafka")])
-
-
-@pytest.mark.java
-@without_java
-def test_kip_848_java_and_librdkafka_share_one_group(group):
-    live_through_it(group, *[(client, None, "consumer") for client in ("java", "librdkafka", "librdkafka", "java")])
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "librdkafka", "librdkafka, KIP-848", "aiokafka"])

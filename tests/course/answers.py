@@ -2,12 +2,12 @@
 
 from minikafka.clients.partitioners import murmur2
 from minikafka.course import checks, lessons
-from minikafka.faults import Crash
+from minikafka.faults import Crash, Freeze
 
 
 def solution(lesson, exercise, name):
     """The solution's object of this name."""
-    names = {"murmur2": murmur2, "Crash": Crash}
+    names = {"murmur2": murmur2, "Crash": Crash, "Freeze": Freeze}
     exec(lessons.solutions(lesson)[str(exercise)], names)
     return names[name]
 

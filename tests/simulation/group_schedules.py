@@ -4,6 +4,7 @@ A schedule is made from its number alone. It lasts 40 virtual seconds of trouble
 settle: every partition read by exactly one of the living members.
 """
 
+from contextlib import suppress
 from random import Random
 
 from minikafka import Cluster
@@ -19,6 +20,10 @@ BROKER = {
     "group.consumer.session.timeout.ms": 6000,
     "group.consumer.heartbeat.interval.ms": 2000,
 }
+STEPS = (
+    "freeze", "freeze", "freeze as it joins", "freeze as it joins", "crash", "crash and restart", "leave", "join",
+    "join", "restart the broker",
+)  # fmt: skip
 TROUBLE_MS = 40_000
 SETTLE_S = 120
 
@@ -48,7 +53,9 @@ class Schedule:
     def fault(self, names):
         """On the network: connections reset, messages late."""
         name, at_ms = self.choose(names), self.whole(2_000, TROUBLE_MS)
-        apis = ["ConsumerGroupHeartbeat"] * 3 if self.protocol == "consumer" else ["JoinGroup", "SyncGroup", "Heartbeat"]
+        apis = (
+            ["ConsumerGroupHeartbeat"] * 3 if self.protocol == "consumer" else ["JoinGroup", "SyncGroup", "Heartbeat"]
+        )
         kind = self.whole(0, 3)
         if kind == 0:
             return Cut(name, "broker 1", at_ms=at_ms, for_ms=self.whole(200, 15_000))
@@ -59,7 +66,7 @@ class Schedule:
 
     def step(self, names):
         """Done to members and the broker: (what, to whom, for how many ms)."""
-        what = self.choose(["freeze", "freeze", "crash", "crash and restart", "leave", "join", "join", "restart the broker"])
+        what = self.choose(STEPS)
         return what, self.choose(names), self.whole(500, 14_000)
 
     def __repr__(self):
@@ -127,7 +134,11 @@ class Run:
 
     def to_a_member(self, what, name, for_ms):
         consumer = self.consumers[name]
-        if what == "freeze":
+        if what == "freeze as it joins":
+            joins = ("preparing_rebalance", "completing_rebalance", "joining", "reconciling")
+            with suppress(KafkaTimeoutError):
+                self.cluster.run_until(lambda: consumer.core.membership.state in joins, seconds=4)
+        if what.startswith("freeze"):
             self.cluster.freeze(consumer, seconds=for_ms / 1000)
         elif what == "leave":
             del self.consumers[name]

@@ -109,7 +109,19 @@ BREAKS = [
 ]
 
 
+def a_static_member_sleeps_through_a_generation():
+    """It freezes between JoinGroup and SyncGroup, for longer than the others wait and shorter than its session."""
+    schedule = Schedule(0)
+    schedule.static, schedule.protocol, schedule.members, schedule.partitions = True, "range", 2, 4
+    schedule.faults = []
+    freeze = "freeze as it joins", "consumer 2", 12_500
+    schedule.steps = [(10_000, ("join", "", 0)), (10_001, freeze), (12_500, ("join", "", 0))]
+    return schedule
+
+
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_the_detectors_notice_when(break_it, monkeypatch):
+    schedules = [a_static_member_sleeps_through_a_generation(), *map(Schedule, range(150))]
+    assert not broken(Run(schedules[0]))
     break_it(monkeypatch)
-    assert any(broken(Run(Schedule(number))) for number in range(200))
+    assert any(broken(Run(schedule)) for schedule in schedules)

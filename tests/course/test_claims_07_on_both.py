@@ -1,0 +1,94 @@
+"""What lesson 07 claims about lag and members, run on minikafka and on Apache Kafka over TCP."""
+
+import time
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from tests.course.test_claims_05_on_both import party
+from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, take, topic, write
+from tests.kafka import java_tool
+
+__all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
+
+COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+
+
+@pytest.fixture
+def member(bootstrap):
+    """A consumer in the group of a topic's name; it leaves without committing."""
+    made = []
+
+    def join(name, **settings):
+        defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
+        made.append(KafkaConsumer(name, bootstrap_servers=bootstrap, group_id=name, **{**defaults, **settings}))
+        return made[-1]
+
+    yield join
+    for consumer in made:
+        consumer.close(autocommit=False)
+
+
+@pytest.fixture
+def described(bootstrap):
+    """What Kafka's own tool says of a group: {partition: (committed, log end, lag)}, as texts."""
+
+    def rows(group):
+        done = java_tool(COMMAND, "--bootstrap-server", bootstrap, "--describe", "--group", group)
+        assert done.returncode == 0, done.stderr
+        words = [line.split() for line in done.stdout.splitlines() if line.startswith(group)]
+        return {int(row[2]): tuple(row[3:6]) for row in words}
+
+    return rows
+
+
+@pytest.mark.java
+def test_tools_count_lag_from_the_committed_offset_and_show_a_dash_where_there_is_none(topic, write, member, described):
+    name = topic(partitions=2)
+    for partition in (0, 1):
+        write(name, [b"order"] * 6, partition=partition)
+    reader = member(name)
+    assert len(take(reader, 12)) == 12
+    reader.commit({TopicPartition(name, 0): OffsetAndMetadata(2, "", -1)})
+    assert described(name) == {0: ("2", "6", "4"), 1: ("-", "6", "-")}
+
+
+@pytest.mark.java
+def test_lag_counts_offsets_also_those_of_records_that_are_deleted(topic, write, member, described):
+    name = topic()
+    write(name, [b"order"] * 6, partition=0)
+    reader = member(name)
+    take(reader, 2)
+    reader.commit({TopicPartition(name, 0): OffsetAndMetadata(2, "", -1)})
+    topic.admin.delete_records({TopicPartition(name, 0): 5})
+    assert described(name) == {0: ("2", "6", "4")}  # one record is left to read
+
+
+def test_of_six_partitions_somebody_has_two_with_three_members_as_with_five(topic, party):
+    name = topic(partitions=6)
+
+    def shares():
+        return sorted(len(member.share) for member in party.members)
+
+    for count, expected in ((3, [2, 2, 2]), (5, [1, 1, 1, 1, 2])):
+        while len(party.members) < count:
+            party.start(name, name)
+        party.wait_until(lambda expected=expected: shares() == expected)
+
+
+def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_same_again(topic, write, member):
+    name = topic()
+    write(name, [b"order"] * 3, partition=0)
+    slow = member(name, enable_auto_commit=True, auto_commit_interval_ms=100, max_poll_interval_ms=1000)
+    assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
+    until = time.monotonic() + PATIENCE_SECONDS
+    while members_of(topic.admin, name) and time.monotonic() < until:
+        pass  # it works, and its client takes it out of the group
+    assert members_of(topic.admin, name) == []
+    assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
+    assert slow.committed(TopicPartition(name, 0)) is None
+
+
+def members_of(admin, group):
+    return admin.describe_groups([group])[group]["members"]
