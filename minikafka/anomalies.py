@@ -47,6 +47,8 @@ class GroupWatch:
         self.absent: dict[str, set[str]] = {}
         self._generation: dict[str, int] = {}  # classic groups only
         self._made: dict[tuple[str, int], dict[str, Any]] = {}
+        self._instances: dict[tuple[str, str], str] = {}  # group, instance id -> member id
+        self._former: dict[str, str] = {}  # of a static member that came back: its id before
 
     def see(self, event: Event) -> Iterator[Anomaly]:
         """Take in one event; gives the anomalies that it shows."""
@@ -62,7 +64,7 @@ class GroupWatch:
         elif event.kind == "MemberLeft":
             self.fenced.add(detail["member"])
         elif event.kind == "MemberJoined":
-            self.fenced.discard(detail["member"])  # KIP-848: a member keeps its id when it joins again
+            self._joined(detail["group"], detail["member"], detail["instance"])
         elif event.kind == "GenerationBegan":
             self._generation[detail["group"]] = detail["generation"]
             self.absent[detail["group"]] = set(detail["absent"])
@@ -81,6 +83,14 @@ class GroupWatch:
         """Who owns a partition: those who hold it and are not fenced, node -> member id."""
         out = self.fenced | self.absent.get(part[0], set())
         return {node: member for node, member in self.holders.get(part, {}).items() if member not in out}
+
+    def _joined(self, group: str, member: str, instance: str | None) -> None:
+        self.fenced.discard(member)  # KIP-848: a member keeps its id when it joins again
+        if instance is not None:
+            former = self._instances.get((group, instance))
+            if former is not None and former != member:
+                self._former[member] = former
+            self._instances[group, instance] = member
 
     def _loaded(self, members: dict[str, list[str]]) -> None:
         """A new coordinator goes on with the last agreement: who was put out in a rebalance that never ended is in it
@@ -110,7 +120,10 @@ class GroupWatch:
         """What a classic leader assigned to a member in a generation; None where no leader assigns (KIP-848)."""
         if not any(name == group for name, _ in self._made):
             return None
-        share: list[Any] = self._made.get((group, generation), {}).get(member, [])
+        made = self._made.get((group, generation), {})
+        while member not in made and member in self._former:  # it takes over what its instance was given
+            member = self._former[member]
+        share: list[Any] = made.get(member, [])
         return share
 
     def _given(self, event: Event, member: str, given: list[list[Any]]) -> Iterator[Anomaly]:

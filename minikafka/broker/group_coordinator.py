@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC, MetadataRecord, Partition
+from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.quorum import Clock
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Answer, Decision, Operation, Runtime
@@ -123,22 +123,20 @@ class GroupCoordinator:
             refused.fail(error)
             return refused
 
-    def find(self, group_id: str, now: Now) -> tuple[list[MetadataRecord], int]:
-        """Where a group belongs: the records that make the offsets topic, if it is not there yet, and the partition."""
+    def creation(self) -> list[MetadataRecord]:
+        """The records that make the offsets topic; none if it is there."""
         broker = self._broker
-        topic = broker.image.topics.get(OFFSETS_TOPIC)
-        if topic is not None:
-            return [], partition_for(group_id, len(topic.partitions))
-        partitions = broker.config["offsets.topic.num.partitions"]
+        if OFFSETS_TOPIC in broker.image.topics:
+            return []
         factor = min(broker.config["offsets.topic.replication.factor"], len(broker.image.live_brokers()))
+        partitions = broker.config["offsets.topic.num.partitions"]
         placement = controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
             "segment.bytes": str(broker.config["offsets.topic.segment.bytes"]),
         }
-        records = controller.create_topic(broker.image, OFFSETS_TOPIC, broker.random_uuid(), placement, configs)
-        return records, partition_for(group_id, partitions)
+        return controller.create_topic(broker.image, OFFSETS_TOPIC, broker.random_uuid(), placement, configs)
 
     # -- inside
 
@@ -158,7 +156,7 @@ class GroupCoordinator:
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:
             self._runtime.elected(number, self._broker.replicas.replicas[OFFSETS_TOPIC, number])
-        elif partition.leader != NO_LEADER:
+        else:
             self._runtime.resigned(number)
 
     def _forget_offsets(self, now: Now) -> None:

@@ -67,7 +67,6 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-API = "ConsumerGroupHeartbeat"
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 
 
@@ -126,13 +125,9 @@ class ConsumerGroup:
         GROUP_MAX_SIZE_REACHED.
         """
         self._events.live = True
-        try:
-            if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-                return self._leave(body)
-            return self._go_on(body, client_id, client_host, now)
-        except KafkaError as error:
-            self._events.refused(body.member_id, API, error)
-            raise
+        if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            return self._leave(body)
+        return self._go_on(body, client_id, client_host, now)
 
     def tick(self, now: Clock) -> list[Record]:
         """Fences members whose session or rebalance timeout is over."""

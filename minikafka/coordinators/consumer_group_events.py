@@ -9,7 +9,6 @@ from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import JOIN_EPOCH, Member, TopicPartition
 from minikafka.trace import Trace
-from minikafka.wire.errors import KafkaError
 from minikafka.wire.schema import Message
 
 THE_GROUP = ""  # stands where a member id would
@@ -38,10 +37,6 @@ class Events:
         """The reason of what the next records do to a member, or to THE_GROUP."""
         if self._trace:
             self._why[member_id] = why
-
-    def refused(self, member_id: str, api: str, error: KafkaError) -> None:
-        if self._trace:
-            self._trace.emit("MemberRefused", group=self._group_id, member=member_id, api=api, error=error.error.name)
 
     def applied(
         self, state: ConsumerGroupState, name: str, key: Message, value: Message | None, was: Member | None

@@ -133,14 +133,14 @@ def lag_and_capacity() -> str:
     cluster.create_topic("orders", partitions=3)
     shop = cluster.producer(client_id="shop")
     for name in "ABC":
-        settings = {"group_id": "billing", "auto_offset_reset": "earliest", "processing_ms": 100}
+        settings = {"group_id": "billing", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 500}
         cluster.start(poll_for_ever, cluster.consumer("orders", client_id=name, **settings))
     cluster.run(seconds=5)
-    for second in range(40):
+    for second in range(30):
         for number in range(9):
             shop.send("orders", partition=number % 3, value="order")
         cluster.run(seconds=1)
-        if second == 16:
+        if second == 12:
             cluster.crash("C")
     return cluster.play("lag").svg()
 

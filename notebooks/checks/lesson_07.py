@@ -299,8 +299,7 @@ def exercise_2():
     return Exercise(
         name="minutes",
         takes=(int, float),
-        right=f"on the cluster it took {minutes_until_zero():.0f} minutes. The fullest partition decides: 15 * 7 orders "
-        "wait there, and every minute only 10 - 7 fewer.",
+        right="the fullest partition decides. 15 * 7 orders wait there, and every minute only 10 - 7 fewer.",
         hints=(
             "Each partition has a member of its own, and a member of another one can't help. So: three sums, not one.",
             "While the old orders are done new ones come in. What is left of a member's ten a minute for the old ones?",

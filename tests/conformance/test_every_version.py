@@ -9,6 +9,7 @@ from tests.conformance.raw import batch
 
 NOBODY = "nobody", 1
 WITHOUT_MEMBER = "", -1
+NOT_YET = {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
 SUBSCRIPTION = encode_versioned("ConsumerProtocolSubscription", 0, {"topics": ["orders"], "user_data": None})
 
 
@@ -140,7 +141,7 @@ def patiently(broker, api, version, request):
     """Apache Kafka asks for patience while it makes or loads the internal topics."""
     while True:
         answer = broker.ask(api, version, **request)
-        if not errors_in(answer) & {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE}:
+        if not errors_in(answer) & NOT_YET:
             return answer
 
 

@@ -326,3 +326,15 @@ def test_the_trace_tells_each_transition_with_its_reason():
         ("Stable", "member_leaves", "PreparingRebalance"),
         ("PreparingRebalance", "nobody_joined", "Empty"),
     ]
+
+
+def test_the_trace_tells_a_refusal_once_with_the_member_it_was_for():
+    events = []
+    party = Party(events=events)
+    party.stable("a")
+    party.heartbeat("a", generation=7)
+    refusals = [event.detail for event in events if event.kind == "MemberRefused"]
+    assert refusals[-1] == {
+        "group": "billing", "member": party.ids["a"], "api": "Heartbeat", "error": "ILLEGAL_GENERATION",
+    }  # fmt: skip
+    assert [each["error"] for each in refusals] == ["MEMBER_ID_REQUIRED", "ILLEGAL_GENERATION"]

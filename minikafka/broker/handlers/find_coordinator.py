@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.waiting import Wait
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
+from minikafka.coordinators.groups import partition_for
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -30,16 +31,16 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     if kind == TRANSACTION:
         return shaped(request, [{"key": key, **here(broker, request, broker.node_id)} for key in keys])
     try:
-        records, _ = broker.groups.find("", now)
+        records = broker.groups.creation()
     except KafkaError as error:
         return shaped(request, [refused(key, Error.COORDINATOR_NOT_AVAILABLE, error.message) for key in keys])
-    return broker.decide(records, now, lambda: shaped(request, [find(broker, request, key, now) for key in keys]))
+    return broker.decide(records, now, lambda: shaped(request, [find(broker, request, key) for key in keys]))
 
 
-def find(broker: Broker, request: Call, group_id: str, now: Now) -> dict[str, Any]:
+def find(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
     """The leader of the group's partition."""
-    _, number = broker.groups.find(group_id, now)
-    leader = broker.image.topic(OFFSETS_TOPIC).partitions[number].leader
+    partitions = broker.image.topic(OFFSETS_TOPIC).partitions
+    leader = partitions[partition_for(group_id, len(partitions))].leader
     if leader == NO_LEADER:
         return refused(group_id, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
     return {"key": group_id, **here(broker, request, leader)}
