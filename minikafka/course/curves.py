@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-COLOURS = ("#0072B2", "#E69F00", "#00795a")  # the theatre's actors
-DASHES = ("solid", "dash", "dot")
-MARKERS = ("circle", "square", "diamond")
+COLOURS = ("#0072B2", "#E69F00", "#00795a", "#8f3f7f")  # the theatre's actors, and one more
+DASHES = ("solid", "dash", "dot", "dashdot")
+MARKERS = ("circle", "square", "diamond", "x")
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,8 +39,9 @@ class Curve:
 
         figure = graph_objects.Figure()
         for number, (name, ys) in enumerate(self.lines.items()):
-            line = {"color": COLOURS[number % 3], "dash": DASHES[number % 3]}
-            marker = {"symbol": MARKERS[number % 3], "size": 8}
+            look = number % len(COLOURS)
+            line = {"color": COLOURS[look], "dash": DASHES[look]}
+            marker = {"symbol": MARKERS[look], "size": 8}
             figure.add_scatter(x=list(self.xs), y=list(ys), name=name, mode="lines+markers", line=line, marker=marker)
         figure.update_layout(
             title=self.title, template="simple_white", width=640, height=360, margin={"t": 80, "r": 20},

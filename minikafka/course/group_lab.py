@@ -31,6 +31,8 @@ from minikafka.server.embedded import Served
 from minikafka.theatre import picture
 
 PATIENCE_SECONDS = 60.0
+# Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member forgets to take over its share.
+POLL_MS = 2000
 UNIQUE = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # in a member's id
 
 
@@ -80,7 +82,7 @@ class GroupLab:
             self.topic, group_id=self.group, client_id=f"consumer {name}", auto_offset_reset="earliest"
         )
         while not goodbye.is_set():
-            consumer.poll(timeout_ms=200)
+            consumer.poll(timeout_ms=POLL_MS)
             self._shares[name] = sorted(partition.partition for partition in consumer.assignment())
         self._shares.pop(name, None)
         consumer.close()

@@ -98,7 +98,7 @@ class LagPlay(Play):
         partition = self.followed[d["partition"]]
         self.members.setdefault(event.node, "")
         partition.owner, partition.position = event.node, d["position"]
-        count = len(d["records"])
+        count = d["position"] - d["records"][0][0]  # the event lists the first of them only
         return Told(f"{event.node} is handed {count} record{'s' * (count != 1)} of partition {d['partition']}: "
                     f"{partition.lags()[1]} are left to hand over.")  # fmt: skip
 

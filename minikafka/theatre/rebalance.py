@@ -25,7 +25,7 @@ class RebalancePlay(Play):
     name = "rebalance"
     foot = (
         "Hatched: nobody reads the partition, its records wait. Waiting: its end offset minus the read position. "
-        "Not read for: in all so far."
+        "Not read for: so far; sum: of all partitions."
     )
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,

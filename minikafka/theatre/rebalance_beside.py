@@ -16,7 +16,7 @@ from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block
 from minikafka.trace import Event
 
 OTHER = "beside "  # before the names of the second trace's nodes: its ids are the first one's too
-HEADER, GAP = 23, 7
+HEADER, GAP, CHIP = 23, 7, 178
 
 
 def both(trace: Sequence[Event], beside: Sequence[Event]) -> list[Event]:
@@ -34,7 +34,7 @@ def _marked(event: Event) -> Event:
 
 class BesidePlay(Play):
     name = "rebalance"
-    foot = "Hatched: nobody reads the partition. Not read for: so far; in all: of all partitions together."
+    foot = "Hatched: nobody reads the partition. Not read for: so far; sum: of all partitions."
 
     def __init__(self, trace: Sequence[Event], *, beside: Sequence[Event], names: Sequence[str] | None = None,
                  group: str | None = None, topic: str | None = None, partitions: Sequence[int] | None = None,
@@ -77,20 +77,22 @@ class BesidePlay(Play):
         for number, story in enumerate(self.stories):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
-            y = draw_block(drawing, y + HEADER, story.group, band, space, f"{number}/", height=14, gap=2) + GAP
-        drawing.line("time/cursor", band.cursor, HEADER - 3, band.cursor, y - GAP + 2, "ink", width=1.5)
-        drawing.circle("time/cursor/head", band.cursor, HEADER - 4, 4, "ink")
+            top, key = y + HEADER, f"time/{number}/cursor"
+            y = draw_block(drawing, top, story.group, band, space, f"{number}/", height=14, gap=2) + GAP
+            drawing.line(key, band.cursor, top - 2, band.cursor, y - GAP + 2, "ink", width=1.5)
+            drawing.circle(key + "/head", band.cursor, top - 2, 4, "ink")
         draw_axis(drawing, y - GAP + 15, band)
 
     def _header(self, d: Drawing, y: float, number: int, space: dict[str, Any], band: Band) -> None:
         key = f"group/{number}"
         room = 150 if d.narrow else 190
         d.text(key + "/name", 0, y + 15, fit(self.names[number], room, bold=True), bold=True)
-        x = min(text_width(self.names[number], bold=True), room) + 10.0
+        x = min(max(text_width(name, bold=True) for name in self.names), room) + 10.0
         if space["state"]:
-            x += d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip")) + 14
+            d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
+        x += CHIP  # members stand under each other, whatever the states are
         actors = {actor.name: actor for actor in self.stories[number].cast.actors}
-        pitch = (d.width - 180 - x) / max(len(space["members"]), 1)
+        pitch = (d.width - 150 - x) / max(len(space["members"]), 1)
         for n, member in enumerate(space["members"]):
             actor, left = actors[member["name"]], x + n * pitch
             away = bool(member["life"]) or not member["inside"]

@@ -48,6 +48,8 @@ class Member:
     processing_ms: int = 0
     overdue: bool = False
     told: bool = False  # of the rebalance, and has not joined again yet
+    why: str = ""  # it is in its state, in its own words
+    revoked: list[Part] = field(default_factory=list)  # given up just now: its on_partitions_revoked still runs
 
     @property
     def joining(self) -> bool:
@@ -78,6 +80,7 @@ class Group:
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
     spans: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+    waited: dict[tuple[str, int], int] = field(default_factory=dict)  # (lane, number of a span) -> records at its end
 
     @property
     def kind(self) -> str:
@@ -138,7 +141,12 @@ class Group:
     def _span(self, lane: str, at: int, who: str, what: str) -> None:
         spans = self.spans.setdefault(lane, [])
         if not spans or spans[-1][1:] != (who, what):
+            if spans:
+                self.waited[lane, len(spans) - 1] = self._waiting_at(lane)
             spans.append((at, who, what))
+
+    def _waiting_at(self, lane: str) -> int:
+        return sum(self.waiting(part) for part in self.cast.parts if self.cast.label(part) == lane)
 
     def unread_ms(self, lane: str, count: int, at: int) -> int:
         """How long nobody read a partition up to a moment, once it had a reader: of its first count spans."""
@@ -167,10 +175,14 @@ class Group:
             "two_owners": list(self.two_owners) if self.two_owners else None,
             "inside": len(self.inside),
             "members": [self._member(each) for each in self._shown()],
-            "free": [self.cast.label(part) for part in parts if not self.owners(part)] if self.state else [],
+            "free": [self.cast.label(part) for part in parts if not self._held(part)] if self.state else [],
             "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
             "spans": {lane: len(spans) for lane, spans in sorted(self.spans.items())},
         }
+
+    def _held(self, part: Part) -> bool:
+        """By a member of the group: what a removed one still believes doesn't count."""
+        return any(each.inside for each in self.owners(part))
 
     def _shown(self) -> list[Member]:
         """At most six members, those inside first; in the order of their letters."""
@@ -198,6 +210,7 @@ class Group:
             "life": each.life,
             "inside": each.inside,
             "words": self.words(each),
+            "calm": each.state == "stable" and each.reads and not (each.told or each.revoked),
             "owns": [label(part) for part in each.owns],
             "gives": [label(part) for part in each.gives if part in each.owns],
             "waits": [label(part) for part in each.waits if part not in each.owns],
@@ -209,11 +222,11 @@ class Group:
     def words(self, each: Member) -> str:
         """What a member does, in plain words."""
         if each.life == "frozen" and each.owns and not each.inside:
-            return "frozen: was removed and doesn't know it"
+            return "frozen: removed, and doesn't know it"
         if each.life == "closed" and each.inside:
             return "closed, and still counted as a member"
         if each.life:
-            return {"frozen": "frozen: it does nothing", "crashed": "crashed: it says nothing"}.get(
+            return {"frozen": "frozen: no reading, no heartbeat", "crashed": "crashed: it says nothing"}.get(
                 each.life, AWAY[each.life]
             )
         if not each.inside:
@@ -223,25 +236,31 @@ class Group:
         if each.overdue:
             return "too slow: poll is overdue"
         gives = [part for part in each.gives if part in each.owns]
+        if each.revoked:
+            return f"gave up {self.labels(each.revoked) if each.owns else 'all'}: on_partitions_revoked"
         if each.told:
-            return "was told, joins with its next poll" if each.owns else "gave up all, joins again"
+            return "was told, joins with its next poll"
         if gives:
             return f"must give up {self.labels(gives)}"
         if each.joining and self.state == "PreparingRebalance":
             return "keeps reading, waits for all to join" if each.owns else "waits for all to join"
         if self.kind == "classic" and self.state == "CompletingRebalance":
             mine = each.actor.name == self.leader
-            return f"leader: assigns with {self.assignor}" if mine else "waits for its share"
+            return f"assigns, with {self.assignor}" if mine else "waits for its share"
         waits = [part for part in each.waits if part not in each.owns]
         if waits:
             holders = [
                 f"{self.labels([part])} until {owner.actor.letter} gives it up"
                 for part in waits
-                for owner in self.owners(part)[:1]
+                for owner in self.owners(part)
+                if owner.inside
             ]
-            return f"waits for {holders[0]}" if holders else f"takes over {self.labels(waits)}"
+            if holders:
+                return f"waits for {holders[0]}"
+            unheard = [part for part in waits if part not in each.given]
+            return f"waits to hear: {self.labels(unheard)} is free" if unheard else f"takes over {self.labels(waits)}"
         if not each.owns:
-            return "joins again, owns nothing" if self.state == "PreparingRebalance" else "waits: owns nothing"
+            return "waits: owns nothing"
         if each.processing_ms:
             return f"reads, slowly: {each.processing_ms} ms a record"
         return "reads"

@@ -102,13 +102,14 @@ class MemberStory:
         if joins and member.inside and not member.gives:
             return None
         self._asks(member, d["api"])
-        member.told = member.told and d["api"] != "JoinGroup"
+        member.told, member.revoked = member.told and d["api"] != "JoinGroup", []
         name = member.actor.name
         if d["api"] == "JoinGroup" and (member.inside or self._once("asks", name, event.at // 1000)):
             if not member.inside:
                 return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
             keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
-            return Told(f"{name} joins again: JoinGroup (11){keeps}.")
+            because = f", for {member.why}" if member.why else ""
+            return Told(f"{name} joins again{because}: JoinGroup (11){keeps}.")
         if d["api"] == "LeaveGroup":
             return Told(f"{name} says goodbye: LeaveGroup (13).")
         return None
@@ -123,7 +124,7 @@ class MemberStory:
         member = self.group.member(d["member"]) or self._client(event)
         if member is None:
             return None
-        member.state = d["state"]
+        member.state, member.why = d["state"], d["why"]
         if d["state"] == "fenced":
             return Told(f"{member.actor.name} is fenced: {d['why']}.", "fenced", True)
         return None
@@ -144,23 +145,31 @@ class MemberStory:
         if self.group.two_owners and not already:
             words = f"Now two members own one partition: {self.group.two_owners[0]}."
             return Told(f"{name} begins to read {new}. {words}", "two owners", True)
+        done, member.revoked = self.group.labels(member.revoked), []
+        if not new and done:
+            return Told(f"{name} is done with {done}: on_partitions_revoked has returned.")
         if self.group.kind == "classic":
-            self._answer(member, f"SyncGroup: {new or 'nothing new'}", False)
+            self._answer(member, f"SyncGroup: {self.group.labels(member.owns) or 'nothing yet'}", False)
         return Told(f"{name} gets {new} and begins to read." if new else f"{name} gets nothing new.")
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
-        member = self._member(event, d)
-        member.owns = self.group.parts(d["owned"])
+        member, moves = self._member(event, d), self.group.parts(d["partitions"])
+        asked_to, shared = bool(member.told or member.gives), bool(member.gives) and self.group.cooperative
+        member.owns, member.revoked = self.group.parts(d["owned"]), moves
         member.gives = [part for part in member.gives if part in member.owns]
-        name, gone = member.actor.name, self.group.labels(self.group.parts(d["partitions"]))
-        if not gone:
+        if not moves:
             return None
-        keeps = f", keeps {self.group.labels(member.owns)}" if member.owns else ""
-        return Told(f"{name} gives up {gone}{keeps}: nobody reads that now.")
+        mine = self.group.labels(member.owns)
+        if shared and self.group.kind == "classic":  # the answer to SyncGroup told it so
+            self._answer(member, f"SyncGroup: {mine or 'nothing yet'}", False)
+        keeps = f" It keeps {mine}." if member.owns else ""
+        unasked = "" if asked_to else ", unasked"
+        it = "it" if len(moves) == 1 else "them"
+        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: nobody reads {it} now.{keeps}")
 
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
-        member.owns, member.gives = self.group.parts(d["owned"]), []
+        member.owns, member.gives, member.revoked = self.group.parts(d["owned"]), [], []
         gone = self.group.labels(self.group.parts(d["partitions"]))
         return Told(f"{member.actor.name} has lost {gone}: it can commit nothing for that any more.", None, True)
 
@@ -250,7 +259,7 @@ class MemberStory:
             return None
         member.life = life
         if life in ("crashed", "closed"):
-            member.asked, member.state, member.waits = "", "", []
+            member.asked, member.state, member.waits, member.revoked = "", "", [], []
             member.owns = [] if life == "closed" or not member.inside else member.owns
         if event.kind == "NodeRestarted":
             member.owns = []

@@ -15,7 +15,7 @@ from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast
 Space = dict[str, Any]
 
 BAR, GAP, CHIP, CHIP_PITCH = 46, 27, 20, 45
-STATE_FILL = {"Stable": "good", "stable": "good"}
+STATE_FILL = {"Stable": "good"}
 
 
 def draw_space(d: Drawing, cast: Cast, scene: Scene) -> float:
@@ -143,7 +143,7 @@ class Box:
         room = self.w - 44
         if wide and state:
             width = text_width(state, 12, bold=True) + 18
-            d.chip(key + "/state", right - width, self.y + 5, state, STATE_FILL.get(state, "chip"))
+            d.chip(key + "/state", right - width, self.y + 5, state, "good" if member["calm"] else "chip")
             room -= width + 4
         d.text(key + "/name", self.x + 38, self.y + 18, fit(self.actor.name, room, bold=True), bold=True)
         ink = "trouble" if "doesn't know" in member["words"] or "too slow" in member["words"] else "quiet"
@@ -176,7 +176,7 @@ class Box:
     def _part(self, label: str, how: str, x: float, y: float, w: float) -> None:
         colour, ink = self.actor.colour, self.actor.ink
         key = f"part/{label}" if how != "waits" else f"part/{label}/for/{self.actor.name}"
-        if key in self.d.shapes:
+        if key in self.d.shapes or not self.member["inside"]:
             key += f"/{self.actor.name}"
         look = {
             "owns": (colour, colour, ink, None),

@@ -49,7 +49,7 @@ class Story(MemberStory):
         if member is None:
             return None
         member.inside, member.asked, member.told = False, "", False
-        member.gives, member.waits, member.given = [], [], []
+        member.gives, member.waits, member.given, member.revoked = [], [], [], []
         if not self.cast.clients_speak:
             member.owns = []
             member.life = "left" if "goodbye" in d["why"] else member.life
@@ -128,9 +128,9 @@ class Story(MemberStory):
         waiting = group.parts(d["waiting_for"])
         member.gives = revoking
         if self.cast.clients_speak:
-            member.waits = [part for part in [*owned, *waiting] if part not in member.owns]
+            member.given, member.waits = owned, [part for part in [*owned, *waiting] if part not in member.owns]
         else:
-            member.owns, member.waits = owned, waiting
+            member.owns, member.waits, member.given = owned, waiting, [*owned, *waiting]
         member.reconciled = not revoking and not waiting
         if all(each.epoch == group.number and each.reconciled for each in group.inside):
             self._derived("Stable")
@@ -160,6 +160,7 @@ class Story(MemberStory):
             return Told(f"The coordinator refuses {name}'s {d['api']} with {d['error']}{number}.", d["error"], True)
         if d["api"] != "Heartbeat":
             return Told(f"{name}'s {d['api']} is answered REBALANCE_IN_PROGRESS{number}: it must join again.")
+        keeps = ", keeping what it reads" if member.owns else ""
         if not self.group.cooperative:
             member.gives = list(member.owns)
             if not self.cast.clients_speak:
@@ -167,7 +168,7 @@ class Story(MemberStory):
         if not self.cast.clients_speak:
             self._asks(member, "JoinGroup")
         member.told = self.cast.clients_speak
-        what = "join again, keeping what it reads" if self.group.cooperative else "give up everything and join again"
+        what = f"join again{keeps}" if self.group.cooperative else "give up everything and join again"
         return Told(f"{name}'s Heartbeat (12) is answered REBALANCE_IN_PROGRESS{number}: it must {what}.")
 
 

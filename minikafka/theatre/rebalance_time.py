@@ -138,7 +138,7 @@ class Block:
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
         total = sum(self.unread_ms(self.group.cast.label(part)) for part in self.group.cast.parts)
-        d.text(key + "/unread", self.band.unread_x, foot, f"in all {seconds(total)}", "ink", bold=True, size=12.5,
+        d.text(key + "/unread", self.band.unread_x, foot, f"sum {seconds(total)}", "ink", bold=True, size=12.5,
                anchor="end")  # fmt: skip
 
     def partition(self, y: float, label: str) -> None:
@@ -149,7 +149,8 @@ class Block:
         begun = band.axis.begun.get(self.tag + label, [])
         for n, (x, x2, who, what) in enumerate(spans):
             if x2 - x >= 0.5:
-                self._span(f"{key}/{n}", (x, y, x2 - x), self.actors.get(who), what, begun[n])
+                waited = self.group.waited[label, n] if n + 1 < len(spans) else None
+                self._span(f"{key}/{n}", (x, y, x2 - x), self.actors.get(who), what, begun[n], waited)
         waiting, unread = self.space["waiting"][label], self.unread_ms(label)
         nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
         d.text(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet",
@@ -160,13 +161,18 @@ class Block:
         if nobody and waiting and band.cursor + text_width(words, 12) + 16 <= band.right:
             d.text(f"time/cursor/{self.tag}{label}", band.cursor + 9, foot, words, "trouble", size=12)
 
-    def _span(self, key: str, place: tuple[float, float, float], actor: Actor | None, what: str, of: int) -> None:
+    def _span(self, key: str, place: tuple[float, float, float], actor: Actor | None, what: str, of: int,
+              waited: int | None) -> None:  # fmt: skip
+        """waited: the records there when the span was over."""
         x, y, w = place
         d, foot = self.d, y + self.height - 3.5
         if what == "nobody":
             d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, of=of)
-            if actor and w > 60:
-                d.text(key + "/who", x + 8, foot, f"{actor.letter} frozen", size=12, bold=True, halo="paper")
+            words = [f"{actor.letter} frozen"] if actor else []
+            words += [f"{waited} waited"] if waited is not None else []
+            said = next((each for each in (", ".join(words), *words) if text_width(each, 12, bold=True) + 16 <= w), "")
+            if said:
+                d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")
             return
         if actor is None:
             return

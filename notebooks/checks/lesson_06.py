@@ -227,10 +227,13 @@ def smaller_group(case):
             fewer = {**partitions, topic: count - 1}
             fewer = {name: number for name, number in fewer.items() if number}
             last = (topic, count - 1)
-            yield {
-                name: Member(tuple(fewer), tuple(part for part in member.owned if part != last))
-                for name, member in members.items()
-            }, fewer
+            yield (
+                {
+                    name: Member(tuple(fewer), tuple(part for part in member.owned if part != last))
+                    for name, member in members.items()
+                },
+                fewer,
+            )
     for name, member in members.items():
         for part in member.owned:
             less = member._replace(owned=tuple(other for other in member.owned if other != part))
@@ -251,7 +254,9 @@ def shares_of(answer, case):
     for name, share in found.items():
         if name not in members:
             return None, f"it gave something to {name!r}, who is not a member."
-        pairs = isinstance(share, (list, tuple, set)) and all(isinstance(part, tuple) and len(part) == 2 for part in share)
+        pairs = isinstance(share, (list, tuple, set)) and all(
+            isinstance(part, tuple) and len(part) == 2 for part in share
+        )
         if not pairs:
             return None, f'the share of {name} is {share!r}. It should be a list of pairs like ("orders", 0).'
     return {name: list(found.get(name, ())) for name in members}, None
@@ -355,7 +360,9 @@ def exercise_2():
 
 def a_target(source):
     members, partitions = a_group(source)
-    members = {name: Member(("orders",), tuple(p for p in each.owned if p[0] == "orders")) for name, each in members.items()}
+    members = {
+        name: Member(("orders",), tuple(p for p in each.owned if p[0] == "orders")) for name, each in members.items()
+    }
     target = {name: [] for name in members}
     for number in range(partitions["orders"]):
         stays = owner_of(members).get(("orders", number)) if source.random() < 0.5 else None
@@ -373,7 +380,10 @@ def smaller_target(case):
         yield renumbered(case, numbers)
     for number in numbers:
         yield (
-            {name: each._replace(owned=tuple(p for p in each.owned if p[1] != number)) for name, each in members.items()},
+            {
+                name: each._replace(owned=tuple(p for p in each.owned if p[1] != number))
+                for name, each in members.items()
+            },
             {name: [other for other in share if other != number] for name, share in target.items()},
         )
     for name in members:

@@ -265,7 +265,7 @@ def at_work(case, members):
         name = f"billing {number + 1}"
         consumer = cluster.consumer("orders", client_id=name, processing_ms=processing_ms, **settings)
         cluster.start(work, consumer)
-    cluster.run(seconds=4)  # a new group waits for 3 s before its first member reads
+    cluster.run(seconds=6 if members > 1 else 3)  # a new group waits before it begins, once more if others join
     cluster.start(sell, cluster, shop, rate, partitions)
     cluster.run(seconds=recover_s)
     cluster.close()

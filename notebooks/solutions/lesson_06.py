@@ -27,8 +27,7 @@ def hand_over(target, members):
     """Of the target, what its member has already, and what nobody has."""
     owner = {partition: name for name, member in members.items() for partition in member.owned}
     return {
-        name: [partition for partition in share if owner.get(partition, name) == name]
-        for name, share in target.items()
+        name: [partition for partition in share if owner.get(partition, name) == name] for name, share in target.items()
     }
 
 

@@ -126,7 +126,10 @@ def test_a_right_assignor_is_right_however_it_is_written(answer):
         (forgets_the_remainder, "Its records wait for ever"),
         (anybody_keeps_one_more, "and none would do"),
         (assign_cooperative_sticky, "nobody got orders-"),
-        (lambda members, partitions: {"Z": all_partitions(partitions)}, "it gave something to 'Z', who is not a member"),
+        (
+            lambda members, partitions: {"Z": all_partitions(partitions)},
+            "it gave something to 'Z', who is not a member",
+        ),
         (lambda members, partitions: list(members), "It should be a dict"),
         (lambda members, partitions: dict.fromkeys(members, [0]), "a list of pairs"),
         (lambda members, partitions: {name: members[name].partitions for name in members}, "AttributeError"),
