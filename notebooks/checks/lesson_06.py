@@ -1,12 +1,9 @@
 """Lesson 06, rebalancing: what a right answer does."""
 
-import contextlib
-import io
-
-from minikafka import Cluster
 from minikafka.anomalies import group_anomalies
 from minikafka.coordinators.assignors import Member
 from minikafka.course.checks import Exercise, Rung
+from minikafka.course.group_cases import counts, group, had, listed, on_a_cluster, owner_of, shares
 from minikafka.course.lessons import Question
 
 NAMES = "ABCDE"
@@ -28,100 +25,6 @@ EXIT_TICKET = (
         why="1. It keeps its place until its session is over. Nothing moves, and for 10 s nobody reads its share.",
     ),
 )
-
-
-# --- groups as data, and on a cluster ---
-
-
-def group(**owned):
-    """Members by name, each with the numbers of the orders partitions it had."""
-    return {name: Member(("orders",), tuple(("orders", number) for number in had)) for name, had in owned.items()}
-
-
-def names(partitions):
-    return " ".join(f"{topic}-{number}" for topic, number in sorted(partitions)) or "nothing"
-
-
-def counts(partitions):
-    return " and ".join(f"{topic} has {count} partition{'s' * (count != 1)}" for topic, count in partitions.items())
-
-
-def had(members):
-    return ", ".join(
-        f"{name} had {names(member.owned)}" if member.owned else f"{name} is new" for name, member in members.items()
-    )
-
-
-def shares(assignment):
-    return "; ".join(f"{name}: {names(share)}" for name, share in assignment.items()) or "nothing to anybody"
-
-
-def owner_of(members):
-    """{partition: who had it}; where two say so, the first."""
-    return {partition: name for name, member in reversed(members.items()) for partition in member.owned}
-
-
-def on_a_cluster(assign, members, partitions, cooperative=False):
-    """The case played by real consumers.
-
-    A member named `old` has what nobody had, and leaves; the new ones join at the same time; then `assign` runs.
-    """
-    cluster = Cluster(seed=6, configs={"group.initial.rebalance.delay.ms": 1000, "offsets.topic.num.partitions": 1})
-    for topic, count in partitions.items():
-        cluster.create_topic(topic, partitions=count)
-    every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
-    owner = owner_of(members)
-
-    def assignor(found, _):
-        ids = {member_id.split("-")[0]: member_id for member_id in found}
-        if "old" in ids:
-            given = {name: [part for part in every if owner.get(part, "old") == name] for name in ids}
-        else:
-            given = assign({name: found[ids[name]] for name in sorted(ids)}, dict(partitions))
-        return {ids[name]: share for name, share in given.items()}
-
-    assignor.__name__, assignor.cooperative = "your_cooperative" if cooperative else "yours", cooperative
-    settings = {
-        "group_id": "billing",
-        "partition_assignment_strategy": assignor,
-        "heartbeat_interval_ms": 1000,
-        "max_poll_records": 4,
-        "processing_ms": 300,  # whoever has records is busy with them, 1.2 s between two polls
-    }
-
-    leaving = set()
-
-    def begin(name):
-        consumer = cluster.consumer(*partitions, client_id=name, **settings)
-        cluster.start(read, consumer, leaving)
-
-    cluster.start(sell, cluster, cluster.producer(client_id="shop"), every)
-    begin("old")
-    for name, member in members.items():
-        if member.owned:
-            begin(name)
-    cluster.run(seconds=4)
-    leaving.add("old")
-    for name, member in members.items():
-        if not member.owned:
-            begin(name)
-    with contextlib.redirect_stdout(io.StringIO()):  # what the clients remark about an assignment
-        cluster.run(seconds=10)
-    cluster.close()
-    return cluster
-
-
-def sell(cluster, shop, partitions):
-    while True:
-        for topic, number in partitions:
-            shop.send(topic, partition=number, value="order")
-        cluster.sleep(0.2)
-
-
-def read(consumer, leaving):
-    while consumer.name not in leaving:
-        consumer.poll(timeout_ms=500)
-    consumer.close()
 
 
 # --- 1: write a piece ---
@@ -272,13 +175,13 @@ def not_one_owner(answer, case):
     for name, share in found.items():
         for part in share:
             if part not in every:
-                return f"it gave {names([part])} to {name}, and there is no such partition now.\n{gave(found)}"
+                return f"it gave {listed([part])} to {name}, and there is no such partition now.\n{gave(found)}"
             if part in taken:
                 twice = f"{taken[part]} and {name}" if taken[part] != name else f"{name} twice"
-                return f"it gave {names([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
+                return f"it gave {listed([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
             taken[part] = name
     missing = every - set(taken)
-    return f"nobody got {names(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
+    return f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
 
 
 def gave(found):
@@ -307,7 +210,7 @@ def moves_too_many(answer, case):
     if len(moved) <= fewest:
         return None
     enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
-    went = ", ".join(f"{names([part])} from {before[part]} to {now[part]}" for part in moved)
+    went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
     return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
 
 
@@ -343,6 +246,7 @@ def exercise_2():
     return Exercise(
         name="hand_over",
         right="no partition ever has two owners, and what stays is read all the time.",
+        call_seconds=4.0,  # a wrong answer is played on a cluster
         hints=(
             "A partition of the target is in one of three states: its new member has it already, somebody else has it, "
             "nobody has it. In which of them may it be given?",
@@ -421,7 +325,7 @@ def handed(answer, members, target):
     for name, share in found.items():
         for part in share:
             if part not in in_pairs(target)[name] and part not in members[name].owned:
-                return None, f"it gave {names([part])} to {name}, who neither has it nor should get it."
+                return None, f"it gave {listed([part])} to {name}, who neither has it nor should get it."
     return found, None
 
 
@@ -434,8 +338,8 @@ def two_owners(answer, case):
         for part in share:
             others = [other for other, member in members.items() if other != name and part in member.owned]
             if others:
-                return f"{seen(answer, case) or f'{names([part])} has two owners, {others[0]} and {name}.'}\n" + (
-                    f"you gave {names([part])} to {name} before {others[0]} had given it up"
+                return f"{seen(answer, case) or f'{listed([part])} has two owners, {others[0]} and {name}.'}\n" + (
+                    f"you gave {listed([part])} to {name} before {others[0]} had given it up"
                 )
     return None
 
@@ -457,7 +361,7 @@ def a_break(answer, case):
         for part in in_pairs(target)[name]:
             if part in member.owned and part not in found[name]:
                 return (
-                    f"{name} has {names([part])} and should keep it, and it was left out of its share.\n"
+                    f"{name} has {listed([part])} and should keep it, and it was left out of its share.\n"
                     f"what is not in its share a member gives back: then nobody reads it for a while"
                 )
     return None
@@ -475,13 +379,13 @@ def never_there(answer, case):
             if part not in found[name]:
                 keeper = next((other for other in found if part in found[other]), None)
                 why = f"{keeper} was never told to give it up" if keeper else "it was free, and nobody got it"
-                return f"{names([part])} never arrives at {name}: {why}.\nafter two rebalances: {shares(found)}"
+                return f"{listed([part])} never arrives at {name}: {why}.\nafter two rebalances: {shares(found)}"
     return None
 
 
 def play_cluster(answer, case):
     members, target = case
-    partitions = {"orders": 1 + max(sum(target.values(), []), default=0)}
+    partitions = {"orders": 1 + max((number for share in target.values() for number in share), default=0)}
     wanted = in_pairs(target)
     return on_a_cluster(lambda found, _: answer(wanted, found), members, partitions, cooperative=True)
 

@@ -32,6 +32,28 @@ RATE, BACKLOG, RECOVER_S, PROCESSING_MS, PARTITIONS = range(5)
 
 # --- 1: write a piece ---
 
+STEADY = {
+    "one member does it": (8, 0, 60, 100, 4),
+    "four partitions": (18, 0, 60, 100, 4),
+    "three partitions": (18, 0, 60, 100, 3),
+    "slow work": (1, 0, 600, 2500, 5),
+}
+TO_CATCH_UP = {
+    "ten minutes off": (8, 4800, 3600, 100, 6),
+    "a spike": (5, 900, 60, 100, 12),
+    "nothing comes in any more": (0, 590, 60, 100, 6),
+}
+NOT_TO_BE_DONE = {
+    "one partition, too fast": (18, 0, 60, 100, 1),
+    "a partition each is not enough": (50, 0, 60, 100, 4),
+    "too little time": (8, 4800, 60, 100, 6),
+}
+TIGHT = {
+    "four are no better than three": (24, 0, 60, 100, 6),
+    "one is enough": (1, 0, 60, 100, 6),
+    "a member each": (38, 0, 60, 100, 4),
+}
+
 
 def exercise_1():
     """How many members a group needs, in four rungs: to keep up; to catch up; what can't be done; no more than that."""
@@ -49,53 +71,18 @@ def exercise_1():
             "if none does?",
         ),
         rungs=(
+            Rung("with so many members no partition falls behind", too_few, STEADY, a_steady_day, **common),
             Rung(
-                holds="with so many members no partition falls behind",
-                broken=too_few,
-                scenario=a_steady_day,
-                cases={
-                    "one member does it": (8, 0, 60, 100, 4),
-                    "four partitions": (18, 0, 60, 100, 4),
-                    "three partitions": (18, 0, 60, 100, 3),
-                    "slow work": (1, 0, 600, 2500, 5),
-                },
-                **common,
+                "a backlog is done in time, and what comes in meanwhile as well",
+                too_few, TO_CATCH_UP, an_outage, **common,
             ),
             Rung(
-                holds="a backlog is done in time, and what comes in meanwhile as well",
-                broken=too_few,
-                scenario=an_outage,
-                cases={
-                    "ten minutes off": (8, 4800, 3600, 100, 6),
-                    "a spike": (5, 900, 60, 100, 12),
-                    "nothing comes in any more": (0, 590, 60, 100, 6),
-                },
-                **common,
+                "it says None when a member for each partition isn't enough",
+                not_none, NOT_TO_BE_DONE, too_much, **common,
             ),
-            Rung(
-                holds="it says None when a member for each partition isn't enough",
-                broken=not_none,
-                scenario=too_much,
-                cases={
-                    "one partition, too fast": (18, 0, 60, 100, 1),
-                    "a partition each is not enough": (50, 0, 60, 100, 4),
-                    "too little time": (8, 4800, 60, 100, 6),
-                },
-                **common,
-            ),
-            Rung(
-                holds="with one member less it would not work",
-                broken=too_many,
-                scenario=an_outage,
-                cases={
-                    "four are no better than three": (24, 0, 60, 100, 6),
-                    "one is enough": (1, 0, 60, 100, 6),
-                    "a member each": (38, 0, 60, 100, 4),
-                },
-                **common,
-            ),
+            Rung("with one member less it would not work", too_many, TIGHT, an_outage, **common),
         ),
-    )
+    )  # fmt: skip
 
 
 def busiest(members, partitions):
@@ -218,7 +205,7 @@ def not_none(answer, case):
     share = (case[BACKLOG] + case[RATE] * case[RECOVER_S]) / case[PARTITIONS]
     can = case[RECOVER_S] * 1000 / case[PROCESSING_MS]
     return (
-        f"it returned {found}, and no number of members is enough.{more} The answer is None: it takes more partitions.\n"
+        f"it returned {found}, and no number of members is enough.{more} The answer is None: more partitions first.\n"
         f"until {case[RECOVER_S]} s are over, one partition alone has {share:,.0f} orders, and a member does {can:,.0f}"
     )
 

@@ -77,10 +77,12 @@ def test_5_an_id_that_was_handed_out_counts_until_the_session_ends(broker, name)
     """Whoever holds one is waited for by the group, and comes in with it once; another id does not."""
     first, second = (join(broker, 4, name).member_id for _ in range(2))
     assert join(broker, 4, name, "another").error_code == Error.UNKNOWN_MEMBER_ID
-    waits = broker.send("JoinGroup", 4, **joining(name, first))
+    assert join(broker, 4, name, first).generation_id == 1
+    assert broker.ask("SyncGroup", 2, group_id=name, generation_id=1, member_id=first).error_code == 0
+    waits = broker.send("JoinGroup", 4, **joining(name, first))  # a leader that joins again starts a rebalance
     with Connection("{}:{}".format(*broker.socket.getpeername())) as other:
-        assert join(other, 4, name, second).generation_id == 1
-    assert (waits, broker.read("JoinGroup", 4).generation_id) == (broker.correlation_id, 1)
+        assert join(other, 4, name, second).generation_id == 2
+    assert (waits, broker.read("JoinGroup", 4).generation_id) == (broker.correlation_id, 2)
 
 
 def test_4_an_unknown_version_of_api_versions_is_answered_in_version_0_with_error_35_and_its_own_range(broker):

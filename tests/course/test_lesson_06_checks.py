@@ -131,7 +131,7 @@ def test_a_right_assignor_is_right_however_it_is_written(answer):
             "it gave something to 'Z', who is not a member",
         ),
         (lambda members, partitions: list(members), "It should be a dict"),
-        (lambda members, partitions: dict.fromkeys(members, [0]), "a list of pairs"),
+        (lambda members, partitions: {name: [0] for name in members}, "a list of pairs"),
         (lambda members, partitions: {name: members[name].partitions for name in members}, "AttributeError"),
         (endless, "it had not come back after 2 s"),
         (None, "this is None, not my_sticky"),
@@ -250,7 +250,7 @@ def test_a_right_hand_over_is_right_however_it_is_written(answer):
         (free_to_anybody, "who neither has it nor should get it"),
         (lambda target, members: list(members), "It should be a dict"),
         (lambda target, members: target["nobody"], "KeyError"),
-        (endless, "it had not come back after 2 s"),
+        (endless, "it had not come back after 4 s"),
         (None, "this is None, not hand_over"),
     ],
 )

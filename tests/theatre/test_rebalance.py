@@ -104,7 +104,7 @@ def test_flaws_of_an_assignment_are_said():
 def test_the_first_member_leads_and_assigns(eager):
     found = scene(eager, "generation 1 begins")
     assert found["space"]["leader"] == A
-    assert member(found, A)["words"] == "leader: assigns with range"
+    assert member(found, A)["words"] == "assigns, with range"
     assert member(found, B)["words"] == "waits for its share"
     assert found["space"]["assigns"] == A
     assert any("the assignment of member A, the group leader" in text for text in texts(eager, found))
@@ -370,7 +370,7 @@ def test_two_protocols_stand_on_one_time_axis(both):
     prefixes = {each["sentence"].split(":")[0] for each in both.scenes}
     assert prefixes == {"range", "cooperative-sticky"}
     words = texts(both, both.scenes[-1])
-    assert sum(1 for text in words if text.startswith("in all ")) == 2
+    assert sum(1 for text in words if text.startswith("sum ")) == 2
 
 
 def test_each_of_two_keeps_its_own_causes(both):
