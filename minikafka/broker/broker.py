@@ -110,6 +110,7 @@ class Broker:
         self.trace = trace
         self.random = random
         self.image = Image()
+        self.descriptions: dict[Hashable, Encoded] = {}  # of topics in this image, as Metadata tells them
         self.outbox: list[Reply | Done | Close | Request] = []
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
@@ -352,6 +353,7 @@ class Broker:
 
     def _committed(self, offset: int, record: MetadataRecord) -> None:
         self.image.apply(offset, record)
+        self.descriptions.clear()
         if self.ready:
             for key in self.replicas.follow(record):
                 self.moved(key, 1 << 62)

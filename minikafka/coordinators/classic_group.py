@@ -97,7 +97,8 @@ class ClassicGroup:
         for member_id, lapses_ms in list(self.members.pending.items()):
             if lapses_ms <= now_ms:
                 self.members.remove(member_id)
-                self.after_removal("member_leaves", "an id that was handed out was never used", now)
+                if self.state == PREPARING:  # it was waited for; nobody else has heard of it
+                    self.complete_if_all_joined(now)
         for member in list(self.members.values()):
             if member.expires_ms <= now_ms and not member.waits:
                 silent = f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s"

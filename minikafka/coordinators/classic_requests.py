@@ -160,6 +160,9 @@ def sync(group: ClassicGroup, operation: Operation, request: Message, now: Clock
     member.syncing = operation
     if member.member_id != group.members.leader:
         return (), None
+    for each in group.members.values():
+        if each.syncing is not None:  # no session was counted while it waited; from here on it is
+            group.renew(each, now)
     shares = {each.member_id: bytes(each.assignment) for each in request.assignments}
     return [group_metadata(group, shares, now)], None  # apply() hands the shares out
 

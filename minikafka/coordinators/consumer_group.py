@@ -61,7 +61,7 @@ from minikafka.coordinators.consumer_member import (
 from minikafka.coordinators.member_timeouts import MemberTimeouts
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import Record
-from minikafka.coordinators.target_assignment import Target, assign, preferred_assignor
+from minikafka.coordinators.target_assignment import Target, assign, assignor_names, preferred_assignor
 from minikafka.coordinators.topic_watch import TopicWatch
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -347,7 +347,7 @@ class ConsumerGroup:
 
     @property
     def _assignors(self) -> list[str]:
-        return [name.strip() for name in self._config["group.consumer.assignors"].split(",")]
+        return assignor_names(self._config["group.consumer.assignors"])
 
     def _group_epoch_record(self, epoch: int, new_hash: int) -> Record:
         return Record("ConsumerGroupMetadata", {"group_id": self.group_id}, {"epoch": epoch, "metadata_hash": new_hash})

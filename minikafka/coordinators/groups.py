@@ -17,6 +17,7 @@ from minikafka.cluster.metadata import Image
 from minikafka.cluster.quorum import Clock
 from minikafka.coordinators import classic_requests as requests
 from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.classic_members import CONSUMER
 from minikafka.coordinators.classic_records import describe, group_metadata
 from minikafka.coordinators.consumer_group import Configs, ConsumerGroup
 from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, forgotten, offset_commit
@@ -203,8 +204,12 @@ class Groups:
         return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic.items()]}
 
     def delete_offsets(self, request: Message) -> Decision:
-        """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group reads."""
+        """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group reads. Errors: NON_EMPTY_GROUP for
+        members that are no consumers: what they read isn't known.
+        """
         group = self._existing(request.group_id)
+        if group.state_name != "Empty" and group.protocol_type != CONSUMER:
+            raise KafkaError(Error.NON_EMPTY_GROUP)
         records, topics = [], []
         for topic in request.topics:
             read = group.subscribes_to(topic.name)
@@ -224,7 +229,7 @@ class Groups:
         return [
             {
                 "group_id": group.group_id,
-                "protocol_type": (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer",
+                "protocol_type": group.protocol_type or "",
                 "group_state": group.state_name,
                 "group_type": group.type,
             }
@@ -320,8 +325,7 @@ class Groups:
             return False
         if committed.expires_ms != NOTHING:
             return committed.expires_ms <= wall_ms
-        classic = isinstance(group, ClassicGroup)
-        since_ms = group.offsets_age_from(committed.commit_ms) if classic else committed.commit_ms
+        since_ms = group.offsets_age_from(committed.commit_ms)
         return since_ms is not None and since_ms + self._config["offsets.retention.minutes"] * 60_000 <= wall_ms
 
     def _deletion(self, group_id: str, group: ClassicGroup | ConsumerGroup) -> list[Record]:

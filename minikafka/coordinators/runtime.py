@@ -32,6 +32,7 @@ from minikafka.wire.records import batches, decode_batch, encode_batch, read_hea
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
+TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
 
 Answer = dict[str, Any]
 
@@ -130,10 +131,18 @@ class Shard:
         self.replica = replica
         self.state = state
         self.loading: Generator[int, None, None] | None = self._load()
+        self._inherited_end = replica.log.log_end_offset
         self._arm = arm
         self._pending: deque[Pending] = deque()
         self._queued: dict[str, deque[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
         self.open: dict[Operation, None] = {}
+
+    @property
+    def can_load(self) -> bool:
+        """Whether all that earlier leaders wrote is committed. They may have answered for it when a new leader's high
+        watermark, which comes with its fetches, had not got so far.
+        """
+        return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
         """Replays the log; yields the bytes read."""
@@ -269,12 +278,18 @@ class Runtime:
 
     def high_watermark_advanced(self, partition: int, now: Clock) -> None:
         """Something may be committed now."""
-        if partition in self.shards:
-            self.shards[partition].commit(now)
+        shard = self.shards.get(partition)
+        if shard is not None:
+            end = shard.replica.log.log_end_offset
+            shard.commit(now)
+            self._appended_since(end, partition, shard, now)
 
     def tick(self, now: Clock, budget_bytes: int) -> None:
         """Timers, and a slice of loading."""
-        for partition, shard in list(self._loading.items()):
+        for partition, key in self._timers.due(now.monotonic_ms):
+            if partition in self.shards and self.shards[partition].loading is None:
+                self._tick_key(partition, self.shards[partition], key, now)
+        for partition, shard in [each for each in self._loading.items() if each[1].can_load]:
             assert shard.loading is not None
             for spent in shard.loading:
                 budget_bytes -= spent
@@ -284,13 +299,10 @@ class Runtime:
             del self._loading[partition]
             for key in shard.state.loaded(now):
                 self._timers.arm((partition, key), shard.state.next_deadline(key))
-        for partition, key in self._timers.due(now.monotonic_ms):
-            if partition in self.shards:
-                self._tick_key(partition, self.shards[partition], key, now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        return 0 if self._loading else self._timers.next_deadline()
+        return 0 if any(shard.can_load for shard in self._loading.values()) else self._timers.next_deadline()
 
     def close(self) -> None:
         """The node stops."""
@@ -298,16 +310,25 @@ class Runtime:
             self.resigned(partition)
 
     def _tick_key(self, partition: int, shard: Shard, key: str, now: Clock) -> None:
+        if not shard.replica.enough_in_sync:  # the key stays due
+            self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
+            return
+
         def decide(_: Operation, now: Clock) -> Decision:
             return shard.state.tick(key, now), {}
 
         self._run(partition, shard, key, decide, Operation(lambda done: shard.open.pop(done, None)), now)
 
     def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
-        """What is appended may be committed at once: a partition of one replica waits for nobody."""
-        log = shard.replica.log
-        end = log.log_end_offset
+        end = shard.replica.log.log_end_offset
         shard.run(key, decide, operation, now)
+        self._appended_since(end, partition, shard, now)
+
+    def _appended_since(self, end: int, partition: int, shard: Shard, now: Clock) -> None:
+        """Followers wait for what was appended. It may be committed at once: a partition of one replica waits for
+        nobody. Then requests that queued are let in, and may append more.
+        """
+        log = shard.replica.log
         while log.log_end_offset > end:
             end = log.log_end_offset
             shard.replica.advance_high_watermark()

@@ -35,6 +35,11 @@ def assign(name: str, members: Mapping[str, Member], target: Mapping[str, Target
     }
 
 
+def assignor_names(configured: str) -> list[str]:
+    """The names in group.consumer.assignors."""
+    return [name.strip() for name in configured.split(",")]
+
+
 def preferred_assignor(members: Iterable[Member], names: Sequence[str]) -> str:
     """The one most members ask for; without a request, or of equals, the first of the configured ones."""
     votes = Counter(member.server_assignor for member in members)

@@ -120,7 +120,7 @@ def _code(name: str, what: str) -> str:
         "A freezes": f"a = {consumer}; cluster.freeze(a, seconds={FROZEN_S})",
         "A leaves": f"a = {consumer}; a.close()",
     }[what]
-    return f"{line}  # {FLUSH_S} s to give up each partition"
+    return f"{line}  # {FLUSH_S} s a revoked partition"
 
 
 def recorded(path: Path) -> list[Event]:

@@ -111,14 +111,14 @@ class GroupLab:
         producer.close()
 
     def command(self, *words: str) -> None:
-        """Run kafka-python's own command line; print the line and what it says.
+        """Run kafka-python's own command line; print the line and what it says, members in order.
 
         The address and what is new each time (group, topic, member ids) are printed as words.
         """
-        options = ["--format", "json", *words, "-g", self.group]
-        command = [sys.executable, "-m", "kafka.admin", "-b", self.kafka.bootstrap, *options]
+        options = [*words, "-g", self.group]
+        command = [sys.executable, "-m", "kafka.admin", "-b", self.kafka.bootstrap, "--format", "json", *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
-        print("$ python -m kafka.admin -b HOST:PORT", " ".join(options).replace(self.group, "billing"))
+        print("$ python -m kafka.admin -b HOST:PORT", *words, "-g billing")
         said = done.stdout.replace(self.group, "billing").replace(self.topic, "orders") or done.stderr
         said = re.sub(UNIQUE, "...", said)
         try:

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 from minikafka.coordinators.classic_states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, TRANSITIONS, Transition
 from minikafka.theatre.drawing import WIDE, Drawing
@@ -82,7 +83,7 @@ class GroupStates:
         """One arrow for all events that lead from a state to another."""
         (x, y), (to_x, to_y) = _PLACES[state], _PLACES[target]
         strong = any(self.times(row) for row in rows)
-        look = {"line": "actor1" if strong else "quiet", "width": 2 if strong else 1}
+        look: dict[str, Any] = {"line": "actor1" if strong else "quiet", "width": 2 if strong else 1}
         name = f"way/{state}/{target}"
         if x == to_x:
             body.arrow(name, x + 30, y + _TALL, x + 30, to_y, **look)
@@ -95,7 +96,7 @@ class GroupStates:
             self._way_back(body, name, rows, x, to_x, look)
 
     def _way_back(
-        self, body: Drawing, name: str, rows: Sequence[Transition], x: float, to_x: float, look: dict[str, object]
+        self, body: Drawing, name: str, rows: Sequence[Transition], x: float, to_x: float, look: dict[str, Any]
     ) -> None:
         """Down, left and up again; the longer the way the lower it runs."""
         far = x - to_x > _BOX * 2
@@ -106,9 +107,7 @@ class GroupStates:
         body.arrow(f"{name}/up", end, depth, end, _TOP + _TALL, **look)
         self._events(body, name, rows, (start + end) / 2, depth + 17, "middle")
 
-    def _events(
-        self, body: Drawing, name: str, rows: Sequence[Transition], x: float, y: float, anchor: str
-    ) -> None:
+    def _events(self, body: Drawing, name: str, rows: Sequence[Transition], x: float, y: float, anchor: str) -> None:
         for number, row in enumerate(rows):
             times = f" ×{self.times(row)}" if self.times(row) else ""
             body.text(f"{name}/{row.event}", x, y + number * _LINE, row.event.replace("_", " ") + times,

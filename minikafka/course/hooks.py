@@ -100,10 +100,9 @@ def consumer_groups() -> str:
     for name in "ABC":
         consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {name}")
         cluster.start(list, consumer)
-    for number in range(6):
-        shop.send("orders", key=f"o-{number}", value="20 euros")
-        shop.send("orders", key=f"p-{number}", value="20 euros")
-        cluster.run(seconds=1)
+    for number in range(12):
+        shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 4)
+        cluster.run(seconds=0.5)
     picture = cluster.play("rebalance")
     waiting = [scene for scene in picture.scenes if scene["space"]["state"] == "PreparingRebalance"]
     return picture.svg(waiting[-1]["step"])

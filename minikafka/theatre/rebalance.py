@@ -24,7 +24,7 @@ from minikafka.trace import Event
 class RebalancePlay(Play):
     name = "rebalance"
     foot = (
-        "Hatched: nobody reads the partition, its records wait. Waiting: its end offset minus the read position. "
+        "Hatched: nobody reads the partition, so many records waited. Waiting: its end offset minus the read position. "
         "Not read for: so far; sum: of all partitions."
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Play, Told
-from minikafka.theatre.rebalance_cast import cast
+from minikafka.theatre.rebalance_cast import MOST_MEMBERS, cast
 from minikafka.theatre.rebalance_space import STATE_FILL
 from minikafka.theatre.rebalance_story import Story, every_ms
 from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block
@@ -92,7 +92,8 @@ class BesidePlay(Play):
             d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
         x += CHIP  # members stand under each other, whatever the states are
         actors = {actor.name: actor for actor in self.stories[number].cast.actors}
-        pitch = (d.width - 150 - x) / max(len(space["members"]), 1)
+        most = max(len(story.cast.actors) for story in self.stories)
+        pitch = (d.width - 150 - x) / min(max(most, 1), MOST_MEMBERS)
         for n, member in enumerate(space["members"]):
             actor, left = actors[member["name"]], x + n * pitch
             away = bool(member["life"]) or not member["inside"]

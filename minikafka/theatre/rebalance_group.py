@@ -49,7 +49,7 @@ class Member:
     overdue: bool = False
     told: bool = False  # of the rebalance, and has not joined again yet
     why: str = ""  # it is in its state, in its own words
-    revoked: list[Part] = field(default_factory=list)  # given up just now: its on_partitions_revoked still runs
+    revoked: list[Part] = field(default_factory=list)  # given up just now: its listener still runs
 
     @property
     def joining(self) -> bool:
@@ -210,7 +210,9 @@ class Group:
             "life": each.life,
             "inside": each.inside,
             "words": self.words(each),
-            "calm": each.state == "stable" and each.reads and not (each.told or each.revoked),
+            "calm": each.state == "stable"
+            and each.reads
+            and not (each.told or each.revoked or each.asked == "LeaveGroup"),
             "owns": [label(part) for part in each.owns],
             "gives": [label(part) for part in each.gives if part in each.owns],
             "waits": [label(part) for part in each.waits if part not in each.owns],
@@ -237,13 +239,15 @@ class Group:
             return "too slow: poll is overdue"
         gives = [part for part in each.gives if part in each.owns]
         if each.revoked:
-            return f"gave up {self.labels(each.revoked) if each.owns else 'all'}: on_partitions_revoked"
+            return f"gave up {self.labels(each.revoked) if each.owns else 'all'}: its listener runs"
+        if each.asked == "LeaveGroup":
+            return "leaves the group"
         if each.told:
             return "was told, joins with its next poll"
         if gives:
             return f"must give up {self.labels(gives)}"
         if each.joining and self.state == "PreparingRebalance":
-            return "keeps reading, waits for all to join" if each.owns else "waits for all to join"
+            return "keeps reading, waits for all to join" if each.owns else "joined, waits for all"
         if self.kind == "classic" and self.state == "CompletingRebalance":
             mine = each.actor.name == self.leader
             return f"assigns, with {self.assignor}" if mine else "waits for its share"
@@ -258,7 +262,7 @@ class Group:
             if holders:
                 return f"waits for {holders[0]}"
             unheard = [part for part in waits if part not in each.given]
-            return f"waits to hear: {self.labels(unheard)} is free" if unheard else f"takes over {self.labels(waits)}"
+            return f"waits to hear of {self.labels(unheard)}" if unheard else f"takes over {self.labels(waits)}"
         if not each.owns:
             return "waits: owns nothing"
         if each.processing_ms:

@@ -154,7 +154,8 @@ class MemberStory:
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         member, moves = self._member(event, d), self.group.parts(d["partitions"])
-        asked_to, shared = bool(member.told or member.gives), bool(member.gives) and self.group.cooperative
+        shared = bool(member.gives) and self.group.cooperative
+        alone = self.group.state == "Stable" and not (member.told or member.gives)
         member.owns, member.revoked = self.group.parts(d["owned"]), moves
         member.gives = [part for part in member.gives if part in member.owns]
         if not moves:
@@ -163,7 +164,7 @@ class MemberStory:
         if shared and self.group.kind == "classic":  # the answer to SyncGroup told it so
             self._answer(member, f"SyncGroup: {mine or 'nothing yet'}", False)
         keeps = f" It keeps {mine}." if member.owns else ""
-        unasked = "" if asked_to else ", unasked"
+        unasked = ", unasked" if alone else ""
         it = "it" if len(moves) == 1 else "them"
         return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: nobody reads {it} now.{keeps}")
 

@@ -167,9 +167,9 @@ class Block:
         x, y, w = place
         d, foot = self.d, y + self.height - 3.5
         if what == "nobody":
-            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, of=of)
             words = [f"{actor.letter} frozen"] if actor else []
             words += [f"{waited} waited"] if waited is not None else []
+            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=", ".join(["nobody reads", *words]))
             said = next((each for each in (", ".join(words), *words) if text_width(each, 12, bold=True) + 16 <= w), "")
             if said:
                 d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")

@@ -59,6 +59,10 @@ class Message:
         return {name: _plain(value) for name, value in self.__dict__.items()}
 
 
+class Encoded(bytes):
+    """A struct that was encoded before, for the same version: it is written as it is."""
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.to_dict()
@@ -162,6 +166,13 @@ class Schema:
         """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
         self._codec(version).encode(parts, body)
 
+    def encode_item(self, version: int, array: str, item: Mapping[str, Any]) -> Encoded:
+        """One item of an array of this message, to be put into it any number of times."""
+        struct, parts = self.struct.by_attribute[array].struct, [bytearray()]
+        assert struct is not None, f"{array} has no structs"
+        struct.codec(version, version in self.flexible).encode(parts, item)
+        return Encoded(parts[0])
+
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:
             raise ValueError(f"{self.name} has versions {self.versions[0]} to {self.versions[-1]}, not {version}")
@@ -241,6 +252,9 @@ def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
     tags = sorted((f.tag or 0, f.attribute, _writer(f, version, flexible), version in f.nullable) for f in tagged)
 
     def encode(parts: list[Any], body: Any) -> None:
+        if type(body) is Encoded:
+            parts[-1] += body
+            return
         fields = _fields_of(body)
         if not fields.keys() <= known:
             raise EncodeError(f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}")

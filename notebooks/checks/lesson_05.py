@@ -44,9 +44,9 @@ def exercise_1():
         hints=(
             "Go topic by topic. Who reads this topic at all? Only those may get one of its partitions.",
             "Members of one topic in a list; partition 0 to the first, 1 to the second, and round again with %. Or in "
-            "blocks: divmod(number of partitions, number of members) says how long they are, and how many get one more.",
-            "for topic, count in partitions.items(): readers = sorted(those members whose .topics hold the topic); skip "
-            "a topic without readers; then each partition p in range(count) goes to one of readers, by p.",
+            "blocks: divmod(how many partitions, how many members) says how long, and how many get one more.",
+            "for topic, count in partitions.items(): readers = sorted(members whose .topics hold the topic); skip a "
+            "topic without readers; then each partition p in range(count) goes to one of readers, by p.",
         ),
         rungs=(
             Rung(
@@ -286,7 +286,9 @@ def exercise_2():
         ),
         rungs=(
             Rung(holds="an order is paid twice", broken=nothing_twice, cases={"this schedule": None}, picture=played),
-            Rung(holds="by one Freeze, shorter than the session time-out", broken=too_much, cases={"this schedule": None}),
+            Rung(
+                holds="by one Freeze, shorter than the session time-out", broken=too_much, cases={"this schedule": None}
+            ),
             Rung(holds=f"shorter than {LIMIT_MS:,} ms", broken=too_long, cases={"this schedule": None}),
         ),
     )

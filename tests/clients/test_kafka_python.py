@@ -1,7 +1,6 @@
 """kafka-python 3, unchanged, against `minikafka serve` (or any Kafka that MINIKAFKA_BOOTSTRAP names)."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ from contextlib import closing
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, KafkaAdminClient, OffsetSpec
-from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 
 def producing(bootstrap, **options):
@@ -203,11 +202,3 @@ def test_the_command_line_that_the_course_uses(bootstrap, topic):
     admin("partitions", "create", "-p", f"{topic}:3")
     admin("topics", "delete", "-t", topic)
     assert topic not in str(admin("topics", "list"))
-
-
-def test_a_group_client_fails_at_once_instead_of_waiting_forever(bootstrap, topic):
-    if "MINIKAFKA_BOOTSTRAP" in os.environ:
-        pytest.skip("other Kafkas have groups")
-    consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id="billing")
-    with closing(consumer), pytest.raises(KafkaError):
-        consumer.poll(timeout_ms=10_000)

@@ -40,6 +40,14 @@ def test_kip_394_an_id_that_is_never_used_lapses_with_the_session(party):
     assert party.answer("a").generation_id == 2
 
 
+def test_kip_394_an_id_that_is_never_used_disturbs_nobody(party):
+    party.stable("a", session_ms=60_000)
+    body = {"group_id": "billing", "protocol_type": "consumer", "protocols": [{"name": "range"}]}
+    party.ask("b", "JoinGroup", 9, **body, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+    party.pass_time(10_000)
+    assert party.heartbeat("a") is Error.NONE
+
+
 def test_kip_134_an_empty_group_waits_for_more_members_before_its_first_generation():
     party = Party(group_initial_rebalance_delay_ms=3000)
     assert party.join("a") is None
@@ -205,6 +213,20 @@ def test_a_member_that_waits_for_the_others_needs_no_heartbeat(party):
     party.heartbeat("b")
     assert party.join("b").generation_id == 2
     assert party.answer("a").generation_id == party.answer("c").generation_id == 2
+
+
+def test_a_session_begins_anew_when_the_member_gets_the_share_that_it_waited_for(party):
+    party.stable("a", session_ms=10_000)
+    party.join("b", session_ms=10_000)
+    party.join("a", session_ms=10_000)
+    party.answer("b")
+    assert party.sync("b") is None
+    for _ in range(2):
+        party.pass_time(9_000)
+        party.heartbeat("a")
+    party.sync("a", {"b": b"all"})
+    party.pass_time(9_000)
+    assert party.heartbeat("b") is Error.NONE
 
 
 def test_a_goodbye_starts_the_rebalance_at_once(party):

@@ -166,6 +166,14 @@ def test_kip_496_offsets_of_a_topic_that_is_read_cannot_be_deleted(party):
     assert party.committed() == -1
 
 
+def test_kip_496_offsets_of_a_group_whose_members_are_no_consumers_stay_while_it_has_any(party):
+    body = {"group_id": "billing", "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
+    party.commit(None, 3)
+    party.stable("worker", protocol_type="connect")
+    assert party.ask("admin", "OffsetDelete", 0, **body).error_code == Error.NON_EMPTY_GROUP
+    assert party.committed() == 3
+
+
 def test_kip_229_only_an_empty_group_can_be_deleted(party):
     def delete(*groups):
         answer = party.ask("admin", "DeleteGroups", 2, groups_names=list(groups))

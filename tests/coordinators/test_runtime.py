@@ -1,5 +1,7 @@
 """The runtime: decide, append, wait for the high watermark, apply, answer."""
 
+from dataclasses import replace
+
 import pytest
 
 from minikafka.broker.broker import Now
@@ -54,17 +56,22 @@ def record(group, offset):
 
 
 class Scene:
-    """A runtime over one partition; `done` lists what was answered, in order."""
+    """A runtime over one partition; `done` lists what was answered, in order; `written` the log's ends that followers
+    were told of.
+    """
 
-    def __init__(self, kind=Slow, disk=None, isr=(1,)):
+    def __init__(self, kind=Slow, disk=None, isr=(1,), behind=0):
         self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
         list(self.log.recover(1 << 20))
         self.replica = kind(bytes(16), Partition((1, 2), isr, 1, 0, 0), self.log, 1, Trace("broker 1", []))
-        self.replica.high_watermark = self.log.log_end_offset
+        self.replica.high_watermark = self.log.log_end_offset - behind
         self.state = Counters()
-        self.done = []
-        self.runtime = Runtime(lambda _: self.state, lambda *_: None, self.done.append)
+        self.done, self.written = [], []
+        self.runtime = Runtime(lambda _: self.state, self.tell_followers, self.done.append)
         self.runtime.elected(0, self.replica)
+
+    def tell_followers(self, partition, now):
+        self.written.append(self.log.log_end_offset)
 
     def load(self):
         while self.runtime.next_deadline() == 0:
@@ -108,6 +115,13 @@ def test_requests_for_one_key_see_only_what_is_committed_so_they_queue(scene):
         assert operation.answer == {"offset": offset}
 
 
+def test_followers_are_told_of_what_a_queued_request_appends(scene):
+    scene.add("a"), scene.add("a")
+    assert scene.written == [1]
+    scene.commit()
+    assert scene.written == [1, 2]
+
+
 def test_other_keys_do_not_wait(scene):
     scene.add("a"), scene.add("a")
     other = scene.add("b")
@@ -149,6 +163,22 @@ def test_a_new_leader_loads_in_slices_and_refuses_meanwhile():
     assert after.add("a").answer == {"offset": 51}
 
 
+def test_a_new_leader_loads_when_all_that_the_former_one_answered_for_is_committed_here_too():
+    disk = MemoryDisk()
+    before = Scene(Replica, disk).load()
+    for _ in range(50):
+        before.add("a")
+    before.log.close()
+    after = Scene(Slow, disk, behind=20)
+    assert after.runtime.next_deadline() is None
+    after.runtime.tick(NOW, 1 << 20)
+    with pytest.raises(KafkaError) as refused:
+        after.add("a")
+    assert refused.value.error is Error.COORDINATOR_LOAD_IN_PROGRESS
+    after.commit()
+    assert after.load().state.offsets == {"a": 50}
+
+
 def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
     waiting = [scene.add("a"), scene.add("a"), scene.runtime.submit(0, "b", lambda *_: ((), None), NOW)]
     scene.runtime.resigned(0)
@@ -166,6 +196,19 @@ def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     scene.runtime.tick(Now(5_000, 0), 1)
     assert scene.state.ticked == [("a", 5_000)]
     assert scene.runtime.next_deadline() is None
+
+
+def test_a_tick_waits_while_too_few_replicas_are_in_sync(scene):
+    scene.state.due["a"] = 5_000
+    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    whole = scene.replica.partition
+    scene.replica.partition = replace(whole, isr=())
+    scene.runtime.tick(Now(5_000, 0), 1)
+    assert scene.state.ticked == []
+    assert scene.runtime.next_deadline() == 5_500
+    scene.replica.partition = whole
+    scene.runtime.tick(Now(5_500, 0), 1)
+    assert scene.state.ticked == [("a", 5_500)]
 
 
 def test_an_operation_ends_once(scene):

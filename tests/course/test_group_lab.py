@@ -22,7 +22,7 @@ def test_members_come_and_go_and_the_picture_tells_of_each(capsys):
         lab.say_goodbye("A")
         assert lab.wait_for(members=1) == {"B": [0, 1]}
     said = capsys.readouterr().out
-    assert said.startswith("$ python -m kafka.admin -b HOST:PORT --format json groups describe -g billing\n")
+    assert said.startswith("$ python -m kafka.admin -b HOST:PORT groups describe -g billing\n")
     assert "'group_state': 'Stable'" in said and "'member_id': 'consumer A-...'" in said
     told = str(lab.play().table())
     assert "consumer B is a member of group" in told and "takes consumer A out of the group: it said goodbye" in told

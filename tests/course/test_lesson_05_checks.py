@@ -152,7 +152,7 @@ def test_the_smallest_counterexample_is_a_call_to_paste():
     found = verdict("05", 1, everything_to_all)
     call = "my_assignor({'A': Member(('orders',)), 'B': Member(('orders',))}, {'orders': 1})"
     assert call in str(found)
-    assert eval(call, {"Member": Member, "my_assignor": dealt_out}) == {"A": [["orders", 0]]}  # noqa: S307
+    assert eval(call, {"Member": Member, "my_assignor": dealt_out}) == {"A": [["orders", 0]]}
 
 
 def test_a_counterexample_is_a_group_to_watch_in_which_the_answer_ran():

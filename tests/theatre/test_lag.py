@@ -50,6 +50,14 @@ def test_a_frozen_reader_keeps_its_partition_and_reads_nothing():
     assert not partition(picture("lag", story.events).scenes[-1])["unread"]
 
 
+def test_a_poll_is_told_whole_though_its_event_lists_the_first_records_only():
+    story = Commits().orders(80)
+    story.at(1000).starts(0)
+    listed = [[offset, None, "order"] for offset in range(50)]
+    story.tell("billing", "RecordsPolled", **HERE, records=listed, position=80)
+    assert picture("lag", story.events).scenes[-1]["sentence"].startswith("billing is handed 80 records")
+
+
 def test_a_slow_reader_is_a_chapter():
     story = Commits().orders(3)
     story.at(1000).starts(0)

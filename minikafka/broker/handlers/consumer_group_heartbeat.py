@@ -12,6 +12,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from minikafka.coordinators.consumer_group_messages import check_request
+from minikafka.coordinators.target_assignment import assignor_names
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -22,7 +23,7 @@ KEY, VERSIONS = 68, (0, 1)
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     client = request.client.client_id or "", f"/{request.client.host}"
-    check_request(request.body, request.version, broker.config["group.consumer.assignors"].split(","))
+    check_request(request.body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
     if not request.body.member_id:  # version 0 only
         request.body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
     return broker.groups.change(

@@ -28,7 +28,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     client = request.client.client_id or "", f"/{request.client.host}"
 
     def refuse(error: KafkaError) -> dict[str, Any]:
-        return shaped({"error_code": error.error, "member_id": body.member_id}, request.version)
+        return {"error_code": error.error, "member_id": body.member_id}
 
     return broker.groups.change(
         request,

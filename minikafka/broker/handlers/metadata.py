@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, MetadataRecord, Topic
+from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Encoded
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -38,7 +40,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         if broker.trace:
             tell(broker, records)
         if everything:
-            topics = [describe(broker, topic, request) for topic in broker.image.topics.values()]
+            topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
         else:
             once = {(one.name, one.topic_id): one for one in asked}
             topics = [find(broker, one, request, failed) for one in once.values()]
@@ -86,24 +88,35 @@ def by_name(one: Any, request: Call) -> bool:
     return one.name is not None and (request.version < 10 or one.topic_id == NO_ID)
 
 
-def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> dict[str, Any]:
+def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> Encoded | dict[str, Any]:
     """One asked topic, by name or by id."""
     topic_id = one.topic_id if request.version >= 10 else NO_ID
     try:
         if not by_name(one, request):
-            return describe(broker, broker.image.topic_by_id(topic_id), request)
+            return described(broker, broker.image.topic_by_id(topic_id), request)
         if one.name in failed:
             raise failed[one.name]
         if one.name not in broker.image.topics:
             controller.check_topic_name(one.name)
-        return describe(broker, broker.image.topic(one.name), request)
+        return described(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
         name = one.name if by_name(one, request) else None if request.version >= 12 else ""
         return {"error_code": error.error, "name": name, "topic_id": topic_id, "partitions": []}
 
 
+def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
+    """A topic that exists; encoded once until the image changes, because every client that starts asks for it, and a
+    topic of many partitions takes long.
+    """
+    key = topic.name, request.version, request.body.include_topic_authorized_operations
+    if key not in broker.descriptions:
+        schema = messages.API[request.api].response
+        broker.descriptions[key] = schema.encode_item(request.version, "topics", describe(broker, topic, request))
+    return broker.descriptions[key]
+
+
 def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
-    """A topic that exists."""
+    """A topic before it is encoded."""
     partitions = [
         {
             "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,

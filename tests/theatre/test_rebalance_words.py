@@ -1,0 +1,88 @@
+"""What a newcomer must see in the rebalance's picture: why it takes long, who holds what, how many records waited."""
+
+import pytest
+
+from minikafka.course import demo
+from minikafka.theatre import picture
+from tests.theatre.test_rebalance import A, B, C, member, scene, texts
+
+
+def shown(protocol, happening, **options):
+    return picture("rebalance", demo.rebalance(protocol, happening, 7), since_ms=demo.SINCE_MS, **options)
+
+
+@pytest.fixture(scope="module")
+def joins():
+    return shown("range", "C joins")
+
+
+@pytest.fixture(scope="module")
+def cooperative():
+    return shown("cooperative-sticky", "C joins")
+
+
+@pytest.fixture(scope="module")
+def freezes():
+    return shown("range", "A freezes")
+
+
+def test_a_member_that_gave_up_all_is_seen_to_run_its_listener_and_is_not_calm(joins):
+    found = member(scene(joins, "Nobody reads any partition"), A)
+    assert found["words"] == "gave up all: its listener runs"
+    assert found["state"] == "stable" and not found["calm"]
+    assert member(joins.scenes[-1], A)["calm"]
+
+
+def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
+    before, after = scene(joins, "consumer A gets P0 and P1")["step"] - 1, joins.scenes[-1]
+    waiting = joins.scenes[before]["space"]["waiting"]
+    waited = sorted(text for text in texts(joins, after) if text.endswith(" waited"))
+    assert waited == sorted(f"{number} waited" for number in waiting.values())
+    assert not any(text.endswith(" waited") for text in texts(joins, joins.scenes[before]))
+
+
+def test_nobody_has_what_only_a_removed_member_believes_to_have(freezes):
+    frozen = scene(freezes, "consumer A is frozen")
+    assert frozen["space"]["free"] == [], "it is a member still"
+    out = scene(freezes, "takes consumer A out of the group")
+    assert member(out, A)["owns"] == ["P0", "P1"] == out["space"]["free"]
+    shares = scene(freezes, "consumer B hands in its assignment")
+    assert member(shares, B)["words"] == "takes over P0, P1 and P2", "classic members don't wait for one who is gone"
+
+
+def test_a_cooperative_member_gives_up_what_its_answer_to_sync_group_lacks(cooperative):
+    found = scene(cooperative, "consumer A gives up P4: nobody reads it now. It keeps P0 and P2.")
+    assert member(found, A)["answered"][0] == "SyncGroup: P0 and P2"
+    done = scene(cooperative, "consumer A is done with P4")
+    assert done["at"] > found["at"] and member(done, A)["answered"][2] < done["number"]
+    again = scene(cooperative, "consumer A joins again", 1)
+    assert "it has given partitions back that others wait for" in again["sentence"]
+
+
+def test_a_member_with_nothing_keeps_nothing(cooperative):
+    told = scene(cooperative, "consumer C's Heartbeat")
+    assert told["sentence"].endswith("it must join again.")
+    assert member(told, C)["words"] == "was told, joins with its next poll"
+
+
+def test_a_member_that_leaves_gives_up_unasked():
+    pic = shown("range", "A leaves")
+    assert "gives up P0 and P1, unasked" in scene(pic, "consumer A gives up")["sentence"]
+    leaving = member(scene(pic, "LeaveGroup (13)"), A)
+    assert leaving["words"] == "leaves the group" and not leaving["calm"]
+
+
+def test_under_kip_848_a_member_waits_to_hear_of_what_is_free():
+    pic = shown("kip-848", "C joins")
+    assert member(scene(pic, "consumer B is done with P5"), C)["words"] == "waits to hear of P5"
+    assert member(scene(pic, "it may read P2 and P5"), C)["words"] == "takes over P5"
+
+
+def test_members_of_two_groups_stand_under_each_other_and_the_cursor_leaves_their_words_alone():
+    pic = shown("range", "C joins", beside=demo.rebalance("cooperative-sticky", "C joins", 7))
+    for drawing in pic.drawings(960):
+        shapes = drawing.shapes
+        for n in range(3):
+            places = {shapes[key]["x"] for key in (f"group/{g}/member/{n}" for g in range(2)) if key in shapes}
+            assert len(places) <= 1
+        assert shapes["time/0/cursor"]["y2"] < shapes["group/1/name"]["y"] - 10
