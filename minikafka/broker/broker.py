@@ -33,7 +33,7 @@ from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.schema import Message
+from minikafka.wire.schema import Encoded, Message
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.clients.connection import Answer, Client, Node
+from minikafka.clients.connection import Client, Node
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -87,18 +87,14 @@ class Coordinator:
         body = {"key_type": GROUP, "coordinator_keys": [self.group_id]}
         self._client.request(node, "FindCoordinator", body, self._found)
 
-    @property
-    def _found(self) -> Answer:
-        def answer(response: Message | None) -> None:
-            self._asking = False
-            self._retry_at = self._client.now_ms + self._client.retry_backoff_ms
-            if response is None:
-                return
-            found = response.coordinators[0]
-            error = Error(found.error_code)
-            if error is Error.NONE:
-                self._node = Node(found.node_id, (found.host, found.port))
-            elif not error.retriable:
-                self.error = KafkaError(error, found.error_message or error.message)
-
-        return answer
+    def _found(self, response: Message | None) -> None:
+        self._asking = False
+        self._retry_at = self._client.now_ms + self._client.retry_backoff_ms
+        if response is None:
+            return
+        found = response.coordinators[0]
+        error = Error(found.error_code)
+        if error is Error.NONE:
+            self._node = Node(found.node_id, (found.host, found.port))
+        elif not error.retriable:
+            self.error = KafkaError(error, found.error_message or error.message)

@@ -120,7 +120,7 @@ def join_again(group: ClassicGroup, operation: Operation, member: Member, reques
     member.answer_join({"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": member.member_id})  # a connection ago
     update(member, request)
     member.joining = operation
-    who = f"{member.client_id}, which leads," if leads and unchanged else f"{member.client_id}, with other wishes,"
+    who = f"{member.client_id}, {'which leads' if leads and unchanged else 'whose subscription changed'},"
     rejoin(group, f"{who} joins again", now)
     return group.taken(), None
 

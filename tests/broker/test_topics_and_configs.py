@@ -106,6 +106,33 @@ def test_kip_195_partitions_are_added_and_never_removed(node):
     assert node.produce("orders", "b", partition=3).base_offset == 0
 
 
+def test_metadata_describes_a_topic_once_until_something_changes(node):
+    def partitions():
+        return len(node.call("Metadata", 12, topics=[{"name": "orders"}]).topics[0].partitions)
+
+    node.create_topic("orders", partitions=2)
+    assert partitions() == 2
+    before = dict(node.broker.descriptions)
+    assert partitions() == 2
+    [key] = before
+    assert node.broker.descriptions[key] is before[key]
+    grow(node, 4)
+    assert partitions() == 4
+    node.call("DeleteTopics", 5, topic_names=["orders"], timeout_ms=1000)
+    node.create_topic("orders", partitions=3)
+    assert partitions() == 3
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_metadata_reads_the_same_from_what_was_encoded_before(node, version):
+    node.create_topic("orders", partitions=2)
+    asked = {"topics": [{"name": "orders"}]}
+    first, second = node.call("Metadata", version, **asked), node.call("Metadata", version, **asked)
+    assert first == second
+    [topic] = first.topics
+    assert [each.leader_id for each in topic.partitions] == [1, 1]
+
+
 def test_a_deleted_topic_is_gone_and_a_new_one_of_its_name_is_empty_with_another_id(node):
     first = node.create_topic("orders")
     node.produce("orders", "a")

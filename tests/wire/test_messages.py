@@ -24,6 +24,15 @@ ONE_BATCH = {
 }
 
 
+def test_an_item_that_was_encoded_before_is_written_as_it_is():
+    partition = {"partition_index": 1, "leader_id": 2, "replica_nodes": [2, 3]}
+    topic = {"name": "orders", "partitions": [partition]}
+    for version in API["Metadata"].response.versions:
+        encoded = API["Metadata"].response.encode_item(version, "topics", topic)
+        whole, by_item = ({"topics": [topic, each]} for each in (topic, encoded))
+        assert encode_response("Metadata", version, 7, whole) == encode_response("Metadata", version, 7, by_item)
+
+
 def request(api, version, body, client_id="me"):
     return b"".join(encode_request(api, version, 7, client_id, body))
 

@@ -39,6 +39,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     def answer() -> dict[str, Any]:
         if broker.trace:
             tell(broker, records)
+        topics: list[Encoded | dict[str, Any]]
         if everything:
             topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
         else:
