@@ -66,13 +66,9 @@ def encode_subscription(
 
     An own function learns of the last assignment as the sticky assignors do.
     """
-    if assignor.cooperative:
-        user_data = subscription_user_data("cooperative-sticky", had[0], had[1])
-    else:
-        user_data = subscription_user_data(_kind(assignor), had[0], had[1])
     body = {
         "topics": sorted(topics),
-        "user_data": user_data,
+        "user_data": subscription_user_data(_kind(assignor), *had),
         "owned_partitions": by_topic(owned),
         "generation_id": generation,
     }

@@ -244,7 +244,6 @@ class ClassicGroup:
             self._join_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms  # only absent static ones
             self.arm(self._join_deadline_ms)
             return
-        self._gathering = False
         self.generation += 1
         self.members.unsynced.clear()
         if not self.members:

@@ -14,6 +14,8 @@ from contextlib import closing
 
 HEARTBEAT_MS = 300
 POLL_MS = 100
+# kafka-python 3.0 forgets its new share when a poll ends between JoinGroup and SyncGroup: so its polls are long.
+LONG_POLL_MS = 2000
 
 
 def say(what, values):
@@ -53,7 +55,7 @@ def kafka_python(settings, leaving):
     teller = Teller()
     with closing(consumer):
         while not leaving.is_set():
-            polled = consumer.poll(timeout_ms=POLL_MS)
+            polled = consumer.poll(timeout_ms=LONG_POLL_MS)
             teller.share(consumer.assignment())
             if polled:
                 offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}

@@ -116,6 +116,23 @@ def test_group_max_size_refuses_one_member_too_many():
     assert party.heartbeat("a") is Error.NONE
 
 
+def test_group_max_size_counts_those_who_have_joined_while_a_rebalance_is_prepared():
+    party = Party(group_max_size=2)
+    party.stable("a", "b")
+    assert party.join("a") is None
+    assert party.join("c") is None  # came before b
+    assert party.join("b").error_code == Error.GROUP_MAX_SIZE_REACHED
+
+
+def test_kafka_7610_a_new_member_waits_for_its_first_answer_no_longer_than_five_minutes(party):
+    party.stable("a", session_ms=1_800_000, rebalance_ms=1_800_000)
+    assert party.join("b", session_ms=1_800_000) is None
+    party.pass_time(299_999)
+    assert party.answer("b") is None
+    party.pass_time(1)
+    assert party.answer("b").error_code == Error.UNKNOWN_MEMBER_ID
+
+
 def test_a_member_that_joins_again_unchanged_gets_the_current_generation_but_the_leader_starts_a_rebalance(party):
     leader = party.stable("a", "b")
     follower = {"a": "b", "b": "a"}[leader]
