@@ -18,9 +18,6 @@ class Deadlines:
         if at_ms < self._queued.get(key, at_ms + 1):
             self._push(key, at_ms)
 
-    def cancel(self, key: str) -> None:
-        self._at.pop(key, None)
-
     def next(self) -> int | None:
         """Not later than the earliest deadline; maybe earlier, as deadlines move."""
         return self._heap[0][0] if self._heap else None
@@ -33,9 +30,7 @@ class Deadlines:
             if self._queued.get(key) != queued_ms:
                 continue
             del self._queued[key]
-            at_ms = self._at.get(key)
-            if at_ms is None:
-                continue
+            at_ms = self._at[key]
             if at_ms > now_ms:
                 self._push(key, at_ms)
             else:

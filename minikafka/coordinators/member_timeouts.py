@@ -8,30 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minikafka.cluster.quorum import Clock
-from minikafka.coordinators.consumer_member import Member, MemberState
+from minikafka.coordinators.consumer_member import LEAVE_STATIC_EPOCH, Member, MemberState
 from minikafka.coordinators.deadlines import Deadlines
 
 
 class MemberTimeouts:
-    """The deadlines of all members of a group. Those of members that are gone by then mean nothing."""
+    """The deadlines of all members of a group. Those of members that are gone, or have revoked, by then mean nothing."""
 
     def __init__(self, session_timeout_ms: int) -> None:
         self._session_timeout_ms = session_timeout_ms
         self._sessions = Deadlines()
         self._revocations = Deadlines()
-        self._revoking_at: dict[str, int] = {}  # the member epoch that a revocation's deadline is for
 
     def heard(self, member_id: str, now: Clock) -> None:
         """The member is alive; its session begins anew."""
         self._sessions.set(member_id, now.monotonic_ms + self._session_timeout_ms)
 
     def moved(self, member: Member, now: Clock) -> None:
-        """The member's current assignment changed: either it must revoke now, or it need not any more."""
+        """The member's current assignment changed: it may have to revoke now."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations.set(member.member_id, now.monotonic_ms + member.rebalance_timeout_ms)
-            self._revoking_at[member.member_id] = member.member_epoch
-        else:
-            self._revocations.cancel(member.member_id)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; maybe too early, never too late."""
@@ -42,8 +38,8 @@ class MemberTimeouts:
         """Who is to be fenced, and why. Each gets its time once more, should the records that fence it be lost."""
         fenced = {}
         for member_id in self._revocations.due(now.monotonic_ms):
-            member, epoch = members.get(member_id), self._revoking_at.pop(member_id)
-            if member is not None and member.member_epoch == epoch:
+            member = members.get(member_id)
+            if member is not None and must_revoke(member):
                 fenced[member_id] = f"it did not give up partitions within {member.rebalance_timeout_ms / 1000:.2f} s"
                 self.moved(member, now)
         for member_id in self._sessions.due(now.monotonic_ms):
@@ -51,3 +47,8 @@ class MemberTimeouts:
                 fenced[member_id] = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
                 self.heard(member_id, now)
         return fenced
+
+
+def must_revoke(member: Member) -> bool:
+    """Whether the others wait for it. A static member that is away has its session to come back."""
+    return member.state is MemberState.UNREVOKED_PARTITIONS and member.member_epoch != LEAVE_STATIC_EPOCH

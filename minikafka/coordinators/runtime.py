@@ -134,7 +134,7 @@ class Shard:
         self._inherited_end = replica.log.log_end_offset
         self._arm = arm
         self._pending: deque[Pending] = deque()
-        self._queued: dict[str, deque[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
+        self._queued: dict[str, list[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
         self.open: dict[Operation, None] = {}
 
     @property
@@ -197,7 +197,7 @@ class Shard:
             )
         appended = self.replica.append_as_leader(batch, [read_header(batch)], now)
         self._pending.append(Pending(appended.last_offset + 1, key, encoded, operation, answer))
-        self._queued[key] = deque()
+        self._queued[key] = []
 
     def commit(self, now: Clock) -> None:
         """Apply and answer what the high watermark has passed; let in the requests that waited for it."""
@@ -209,11 +209,8 @@ class Shard:
                 done.operation.finish(done.answer)
             queue = self._queued.pop(done.key)
             self._arm(done.key)
-            while queue and done.key not in self._queued:
-                decide, operation = queue.popleft()
+            for decide, operation in queue:  # behind the first that appends, the others queue again
                 self.run(done.key, decide, operation, now)
-            if queue:
-                self._queued[done.key].extend(queue)
 
     def close(self, error: KafkaError) -> None:
         """This node leads the partition no more: every open request ends with the error."""

@@ -24,8 +24,8 @@ from minikafka.trace import Event
 class RebalancePlay(Play):
     name = "rebalance"
     foot = (
-        "Hatched: nobody reads the partition, so many records waited. Waiting: its end offset minus the read position. "
-        "Not read for: so far; sum: of all partitions."
+        "Hatched: nobody reads, records wait. Waiting: end offset minus read position. Not read for: so far; sum: of "
+        "all partitions."
     )
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,

@@ -158,7 +158,7 @@ class Box:
         x, y = self.x + 9, self.y + self.h - 25
         labels = [(label, "gives" if label in member["gives"] else "owns") for label in member["owns"]]
         labels += [(label, "waits") for label in member["waits"]]
-        room = self.w - 18 - (88 if self.leads and self.w >= 200 else 0)
+        room = self.w - 18 - (98 if self.leads and self.w >= 200 else 0)
         widest = max((text_width(label, 12.5, mono=True, bold=True) for label, _ in labels), default=0)
         slots = int(room // (widest + 8)) if labels else 1
         shown, pitch = labels, min(max(widest + 18.0, CHIP_PITCH), room / max(len(labels), 1))

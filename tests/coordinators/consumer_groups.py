@@ -130,6 +130,7 @@ class Consumer:
     topics: tuple[str, ...] = ("orders",)
     instance_id: str | None = None
     assignor: str | None = None
+    rebalance_timeout_ms: int = 60_000
     epoch: int = 0
     owned: list[tuple[str, int]] = field(default_factory=list)
     must_say: bool = True  # everything, as after an error
@@ -139,8 +140,10 @@ class Consumer:
         fields = {"member_id": self.member_id, "member_epoch": self.epoch, "instance_id": self.instance_id}
         if self.must_say or self.epoch == 0:
             fields.update(
-                rebalance_timeout_ms=60_000, subscribed_topic_names=list(self.topics), server_assignor=self.assignor,
-            )  # fmt: skip
+                rebalance_timeout_ms=self.rebalance_timeout_ms,
+                subscribed_topic_names=list(self.topics),
+                server_assignor=self.assignor,
+            )
         return {**fields, "topic_partitions": self.said()}
 
     def said(self) -> list[dict]:

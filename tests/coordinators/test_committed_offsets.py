@@ -147,6 +147,17 @@ def test_kip_211_offsets_of_a_group_without_members_expire_by_the_time_of_the_co
     assert party.committed() == -1
 
 
+def test_an_old_client_says_itself_how_long_its_offsets_are_kept(party):
+    where = {"partition_index": 0, "committed_offset": 5}
+    topics = [{"name": "orders", "partitions": [where]}]
+    body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "topics": topics}
+    party.ask("admin", "OffsetCommit", 4, **body, retention_time_ms=3_600_000)
+    party.pass_time(3_500_000)
+    assert party.committed() == 5
+    party.pass_time(800_000)
+    assert party.committed() == -1
+
+
 def test_a_deleted_topic_takes_its_offsets_along(party):
     party.commit(None, 5)
     party.node.call("DeleteTopics", 5, topic_names=["orders"], timeout_ms=1000)

@@ -54,6 +54,19 @@ def test_kip_848_a_partition_moves_only_after_its_owner_said_that_it_gave_it_up(
     assert coordinator.group.state_name == "Stable"
 
 
+def test_kip_848_what_a_member_just_gave_up_and_is_to_have_again_is_its_at_once(coordinator):
+    a, b = members(coordinator, "a", "b")
+    a.beat()
+    b.beat()
+    a.beat()
+    assert a.numbers == [0, 1, 2]
+    b.leave()
+    coordinator.sleep(2)
+    a.beat()
+    assert a.numbers == [0, 1, 2, 3, 4, 5]
+    assert coordinator.group.state_name == "Stable"
+
+
 def test_kip_848_a_member_that_does_not_say_what_it_owns_still_has_it(coordinator):
     a, b = members(coordinator, "a", "b")
     a.beat()

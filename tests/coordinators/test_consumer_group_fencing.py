@@ -205,6 +205,21 @@ def test_kip_345_a_static_member_that_stays_away_loses_its_partitions_with_its_s
     assert len(b.owned) == 6
 
 
+def test_kip_345_a_static_member_that_goes_away_has_given_up_what_it_was_told_to_and_keeps_the_rest(coordinator):
+    a = Consumer(coordinator, "a", instance_id="one", rebalance_timeout_ms=10_000)
+    a.beat()
+    b = Consumer(coordinator, "b")
+    b.beat()
+    a.beat(slow=True)  # is told to revoke
+    a.leave(epoch=-2)
+    b.beat()
+    assert b.numbers == [3, 4, 5]
+    coordinator.sleep(20)
+    assert "a" in coordinator.group.state.members
+    coordinator.sleep(30)
+    assert "a" not in coordinator.group.state.members, "its session is over"
+
+
 def test_kip_345_a_static_member_that_leaves_for_good_frees_its_instance_id(coordinator):
     a, b = pair(coordinator, instance_id="one")
     a.leave()

@@ -179,6 +179,18 @@ def test_a_new_leader_loads_when_all_that_the_former_one_answered_for_is_committ
     assert after.load().state.offsets == {"a": 50}
 
 
+def test_a_load_ends_when_the_partition_moves_away():
+    disk = MemoryDisk()
+    before = Scene(Replica, disk).load()
+    before.add("a")
+    before.log.close()
+    after = Scene(Replica, disk)
+    after.runtime.resigned(0)
+    assert after.runtime.next_deadline() is None
+    after.runtime.tick(NOW, 1 << 20)
+    assert after.state.offsets == {}
+
+
 def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
     waiting = [scene.add("a"), scene.add("a"), scene.runtime.submit(0, "b", lambda *_: ((), None), NOW)]
     scene.runtime.resigned(0)
@@ -196,6 +208,15 @@ def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     scene.runtime.tick(Now(5_000, 0), 1)
     assert scene.state.ticked == [("a", 5_000)]
     assert scene.runtime.next_deadline() is None
+
+
+def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(scene):
+    scene.state.due["a"] = 5_000
+    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    scene.runtime.resigned(0)
+    scene.runtime.elected(0, scene.replica)
+    scene.runtime.tick(Now(5_000, 0), 1)
+    assert scene.state.ticked == []
 
 
 def test_a_tick_waits_while_too_few_replicas_are_in_sync(scene):
