@@ -13,7 +13,7 @@ from minikafka.coordinators.deadlines import Deadlines
 
 
 class MemberTimeouts:
-    """The deadlines of all members of a group. Those of members that are gone, or have revoked, by then mean nothing."""
+    """The deadlines of all members of a group. Those of members that are gone or have revoked by then mean nothing."""
 
     def __init__(self, session_timeout_ms: int) -> None:
         self._session_timeout_ms = session_timeout_ms
