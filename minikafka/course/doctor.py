@@ -68,7 +68,16 @@ class Report(tuple[Fact, ...]):
 def examine() -> Report:
     """Looks at this machine: takes a second, changes nothing."""
     looks: list[Callable[[], Iterator[Fact]]] = [
-        _python, _packages, _kernel, _browser, _memory, _disk, _port, _java, _pyspark, _docker
+        _python,
+        _packages,
+        _kernel,
+        _browser,
+        _memory,
+        _disk,
+        _port,
+        _java,
+        _pyspark,
+        _docker,
     ]
     return Report(fact for look in looks for fact in look())
 

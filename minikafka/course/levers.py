@@ -45,8 +45,8 @@ def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: i
 def pipeline(seed: int = 7, **levers: Any) -> live.Live:
     """The producer's pipeline: lose a request or an answer, change the settings, and watch the three lamps.
 
-    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost belongs to the second request. levers:
-    lost ("nothing", "a request", "an answer"), idempotence, in_flight, linger_ms, acks.
+    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost belongs to the
+    second request. levers: lost ("nothing", "a request", "an answer"), idempotence, in_flight, linger_ms, acks.
     """
 
     def rerun(lost: str, config: dict[str, Any]) -> Sequence[Event]:

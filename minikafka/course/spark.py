@@ -1,11 +1,11 @@
 """Spark for the lessons: a small local session with the real Kafka connector, and a Lab for topics and checkpoints.
 
-    from minikafka.course.spark import Lab, session
+from minikafka.course.spark import Lab, session
 
-    spark = session()
-    lab = Lab("17", kafka)
-    orders = lab.topic("orders", partitions=3)
-    checkpoint = lab.checkpoint("copy")
+spark = session()
+lab = Lab("17", kafka)
+orders = lab.topic("orders", partitions=3)
+checkpoint = lab.checkpoint("copy")
 """
 
 from __future__ import annotations

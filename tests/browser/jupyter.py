@@ -122,7 +122,7 @@ class Lesson:
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
     def theme(self, name: str) -> None:
-        """"light" or "dark", until the page shows it."""
+        """ "light" or "dark", until the page shows it."""
         self.command("apputils:change-theme", theme=f"JupyterLab {name.title()}")
         light = str(name == "light").lower()
         self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=light)

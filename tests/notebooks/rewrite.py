@@ -1,6 +1,6 @@
 """`make notebooks`: runs lessons again and re-writes their stored outputs, text only. The cells stay as they are.
 
-    python -m tests.notebooks.rewrite [01 17 ...]
+python -m tests.notebooks.rewrite [01 17 ...]
 """
 
 import copy
