@@ -85,7 +85,9 @@ class Member:
     def __str__(self):
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace")[-2000:]
-        return f"{self.name}: has {sorted(self.assigned)}, has read {len(self.seen)} records. {said}"
+        ended = self.process.poll()
+        state = "runs" if ended is None else f"ended with {ended}"
+        return f"{self.name}: {state}, has {sorted(self.assigned)}, has read {len(self.seen)} records. {said}"
 
 
 class JavaMember(Member):

@@ -45,7 +45,7 @@ class Teller:
 def kafka_python(settings, leaving):
     from kafka import KafkaConsumer
     from kafka.coordinator.assignors.range import RangePartitionAssignor
-    from kafka.errors import KafkaError
+    from kafka.errors import KafkaConnectionError, KafkaError
 
     consumer = KafkaConsumer(
         settings["topic"], bootstrap_servers=settings["bootstrap"], group_id=settings["group"],
@@ -55,7 +55,10 @@ def kafka_python(settings, leaving):
     teller = Teller()
     with closing(consumer):
         while not leaving.is_set():
-            polled = consumer.poll(timeout_ms=LONG_POLL_MS)
+            try:
+                polled = consumer.poll(timeout_ms=LONG_POLL_MS)
+            except KafkaConnectionError:
+                continue  # it looked for the coordinator while no broker was there: kafka-python leaves that to us
             teller.share(consumer.assignment())
             if polled:
                 offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}
