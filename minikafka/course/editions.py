@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
     number = args.number.zfill(2)
     edition = next((name for name in ("fresh", "solved", "blank") if getattr(args, name, False)), "copy")
     if number not in notebooks():
-        print(f"minikafka: there is no lesson {number}. There are {', '.join(notebooks())}.", file=sys.stderr)
+        print(f"minikafka: there is no lesson {args.number}. There are {', '.join(notebooks())}.", file=sys.stderr)
         return 2
     target, kept = write_edition(number, edition)
     if kept:
