@@ -77,6 +77,15 @@ class Request(NamedTuple):
     frame: Frame
 
 
+class Notice(NamedTuple):
+    """Say this to whoever looks after the node. line: one plain sentence that names what it is about. error: what was
+    caught, if something was; its traceback is for those who asked for more.
+    """
+
+    line: str
+    error: Exception | None = None
+
+
 @dataclass(slots=True)
 class Client:
     """One connection as the broker sees it. software: name and version if the client told them (KIP-511)."""
@@ -111,7 +120,7 @@ class Broker:
         self.random = random
         self.image = Image()
         self.descriptions: dict[Hashable, Encoded] = {}  # of topics in this image, as Metadata tells them
-        self.outbox: list[Reply | Done | Close | Request] = []
+        self.outbox: list[Reply | Done | Close | Request | Notice] = []
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
@@ -243,6 +252,10 @@ class Broker:
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Tell parked requests that something arrived under a key."""
         self._moved.append((key, size_bytes))
+
+    def notice(self, line: str, error: Exception | None = None) -> None:
+        """Something went wrong that ends one thing and not the node: told once, by the shell."""
+        self.outbox.append(Notice(line, error))
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.broker import Broker, Close, Now, Reply, Request
+from minikafka.broker.broker import Broker, Close, Notice, Now, Reply, Request
 from minikafka.broker.config import BrokerConfig
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.connection import Connection
@@ -170,6 +170,9 @@ class Server:
             freed = []
             for effect in effects:
                 assert not isinstance(effect, Request), "a cluster of one has no peers"
+                if isinstance(effect, Notice):
+                    self._say(effect)
+                    continue
                 connection: Any = effect.connection
                 touched[connection] = None
                 freed.append(connection)
@@ -187,6 +190,11 @@ class Server:
         for connection in touched:
             connection.send()
         self._settle()
+
+    def _say(self, notice: Notice) -> None:
+        log(notice.line)
+        if notice.error is not None and self._handshakes:  # --verbose
+            traceback.print_exception(notice.error)
 
     def _settle(self) -> None:
         """After each turn: one timer for the broker's next deadline."""

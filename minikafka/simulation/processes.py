@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
-from minikafka.broker.broker import Broker, Close, Done, Reply
+from minikafka.broker.broker import Broker, Close, Done, Notice, Reply
 from minikafka.broker.config import BrokerConfig
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.metadata import Address
@@ -19,6 +19,7 @@ from minikafka.simulation.clock import Clock
 from minikafka.simulation.network import Link, Network
 from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Now
@@ -213,6 +214,10 @@ class BrokerProcess(Process):
         while self.broker.outbox:
             outbox, self.broker.outbox = self.broker.outbox, []
             for item in outbox:
+                if isinstance(item, Notice):
+                    if item.error is not None and not isinstance(item.error, KafkaError):
+                        raise item.error  # a bug of ours: a lesson or a test must not go on over it
+                    continue
                 assert isinstance(item, (Reply, Done, Close)), f"one broker has no peers: {item}"
                 link = self._links[item.connection]  # type: ignore[index]
                 if isinstance(item, Close):
