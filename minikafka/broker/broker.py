@@ -14,11 +14,14 @@ image.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
@@ -38,52 +41,11 @@ from minikafka.wire.schema import Encoded, Message
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
 
-Connection = Hashable
-Frame = Sequence[Any]  # bytes-like objects, for one writelines; without the 4-byte size
-
-
 class Now(NamedTuple):
     """monotonic_ms for deadlines; wall_ms, since 1970, for timestamps, retention and expiry."""
 
     monotonic_ms: int
     wall_ms: int
-
-
-class Reply(NamedTuple):
-    """Send this answer."""
-
-    connection: Connection
-    frame: Frame
-
-
-class Done(NamedTuple):
-    """The request is finished and has no answer (acks=0)."""
-
-    connection: Connection
-
-
-class Close(NamedTuple):
-    """Close the connection. why: one plain line for the log."""
-
-    connection: Connection
-    why: str
-
-
-class Request(NamedTuple):
-    """Send this request to another node. It ends in one receive_reply or request_failed."""
-
-    node: int
-    lane: str
-    frame: Frame
-
-
-class Notice(NamedTuple):
-    """Say this to whoever looks after the node. line: one plain sentence that names what it is about. error: what was
-    caught, if something was; its traceback is for those who asked for more.
-    """
-
-    line: str
-    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -120,7 +82,7 @@ class Broker:
         self.random = random
         self.image = Image()
         self.descriptions: dict[Hashable, Encoded] = {}  # of topics in this image, as Metadata tells them
-        self.outbox: list[Reply | Done | Close | Request | Notice] = []
+        self.outbox: list[Effect] = []
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
@@ -133,6 +95,7 @@ class Broker:
         self.stopped: str | None = None
         self._disk = disk
         self._producer_ids = range(0)
+        self._told: deque[str] = deque(maxlen=100)
         self._moved: list[tuple[Hashable, int]] = []
         self._now = Now(0, 0)
         self._recovery: Generator[int, None, None] | None = None
@@ -254,8 +217,10 @@ class Broker:
         self._moved.append((key, size_bytes))
 
     def notice(self, line: str, error: Exception | None = None) -> None:
-        """Something went wrong that ends one thing and not the node: told once, by the shell."""
-        self.outbox.append(Notice(line, error))
+        """Something went wrong that ends one thing and not the node: told by the shell, and once."""
+        if line not in self._told:
+            self._told.append(line)
+            self.outbox.append(Notice(line, error))
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""
@@ -277,18 +242,34 @@ class Broker:
         self.trace.now = now.monotonic_ms
 
     def _serve(self, handle: Callable[[Broker, Call, Now], dict[str, Any] | Wait | None], call: Call, now: Now) -> None:
-        try:
-            answer = handle(self, call, now)
-        except KafkaError as error:
-            if error.error is Error.KAFKA_STORAGE_ERROR:
-                self.storage_failed(error)
-            answer = refusal(call.api, error)
-        if isinstance(answer, Wait):
-            wait, answer = answer, answer.attempt(now, False)
-            if answer is None:
-                self.waiting.park(wait, call.connection, call)
+        wait = None
+        with self._guarded(call):
+            try:
+                answer = handle(self, call, now)
+            except KafkaError as error:
+                if error.error is Error.KAFKA_STORAGE_ERROR:
+                    self.storage_failed(error)
+                answer = refusal(call.api, error)
+            if isinstance(answer, Wait):
+                wait, answer = answer, answer.attempt(now, not self.waiting.has_room(answer))
+            if wait is None or answer is not None:
+                self._answer(call, answer)
                 return
-        self._answer(call, answer)
+            self.waiting.park(wait, call.connection, call)
+
+    @contextmanager
+    def _guarded(self, call: Call) -> Iterator[None]:
+        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails
+        does stop it: the node no longer trusts itself.
+        """
+        try:
+            yield
+        except AssertionError:
+            raise
+        except Exception as error:
+            self.waiting.drop(call.connection)
+            self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
+            self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
 
     def _answer(self, call: Call, answer: dict[str, Any] | None) -> None:
         if answer is None:
@@ -302,13 +283,15 @@ class Broker:
     def _attempt(self, parked: Parked, now: Now, expired: bool) -> None:
         call: Call = parked.request
         self.trace.cause = (str(call.connection), call.correlation_id)
-        answer = parked.wait.attempt(now, expired)
-        if answer is not None:
-            self.waiting.remove(parked)
-            self._answer(call, answer)
+        with self._guarded(call):
+            answer = parked.wait.attempt(now, expired)
+            if answer is not None:
+                self.waiting.remove(parked)
+                self._answer(call, answer)
         self.trace.cause = None
 
     def _wake(self, now: Now) -> None:
+        self.groups.settle(now)
         moved, self._moved = self._moved, []
         for key, size_bytes in moved:
             for parked in self.waiting.moved(key, size_bytes):

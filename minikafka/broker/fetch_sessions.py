@@ -16,6 +16,7 @@ from minikafka.wire.errors import Error, KafkaError
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 EVICTION_MS = 120_000  # min.incremental.fetch.session.eviction.ms
 LAST_EPOCH = 2**31 - 1
+MOST_PARTITIONS = 100_000  # of all sessions: each takes some hundred bytes, known to the broker or not
 
 Key = tuple[str | bytes, int]
 
@@ -48,13 +49,14 @@ class Session:
 
 class FetchSessions:
     """All sessions of a broker. slots: how many are kept at most; without a free one a client goes on sending full
-    requests.
+    requests. So does one whose session is dropped because all together hold too many partitions, and it most of them.
     """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._sessions: dict[int, Session] = {}
         self._last_id = 0
+        self._partitions = 0
 
     def open(
         self, session_id: int, epoch: int, asked: list[Asked], forgotten: Iterable[Key], now_ms: int
@@ -65,7 +67,7 @@ class FetchSessions:
         Raises FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(session_id, None)
+            self._drop(session_id)
             session = self._create(asked, now_ms) if epoch == INITIAL_EPOCH else None
             return asked, session, False
         found = self._sessions.get(session_id)
@@ -75,11 +77,13 @@ class FetchSessions:
             raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
         found.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
         found.used_ms = now_ms
+        before = len(found.asked)
         for one in asked:
             found.asked[one.topic, one.partition] = one
         for key in forgotten:
             found.asked.pop(key, None)
             found.told.pop(key, None)
+        self._count(len(found.asked) - before)
         return list(found.asked.values()), found, True
 
     def _create(self, asked: list[Asked], now_ms: int) -> Session | None:
@@ -88,13 +92,24 @@ class FetchSessions:
         self._last_id += 1
         session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, {(one.topic, one.partition): one for one in asked})
         self._sessions[session.session_id] = session
+        self._count(len(session.asked))
         return session
+
+    def _count(self, partitions: int) -> None:
+        self._partitions += partitions
+        while self._partitions > MOST_PARTITIONS:
+            self._drop(max(self._sessions.values(), key=lambda session: len(session.asked)).session_id)
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.asked)
 
     def _evict(self, now_ms: int) -> bool:
         oldest = min(self._sessions.values(), key=lambda session: session.used_ms, default=None)
         if oldest is None or now_ms - oldest.used_ms < EVICTION_MS:
             return False
-        del self._sessions[oldest.session_id]
+        self._drop(oldest.session_id)
         return True
 
 

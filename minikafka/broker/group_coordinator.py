@@ -17,12 +17,14 @@ from minikafka.cluster.quorum import Clock
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Answer, Decision, Operation, Runtime
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.primitives import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
 
 FOR_EVER_MS = 1 << 62  # the group's own timers end a wait
 ALL_BYTES = 1 << 62
+MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
 Ask = Callable[[Groups, Operation], Decision]
 Refuse = Callable[[KafkaError], Answer]
@@ -34,7 +36,10 @@ class GroupCoordinator:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._runtime = Runtime(self._new_state, self._written, lambda operation: broker.moved(operation, ALL_BYTES))
+        self._topics_went = False
+        self._runtime = Runtime(
+            self._new_state, self._written, lambda operation: broker.moved(operation, ALL_BYTES), broker.notice
+        )
 
     # -- life
 
@@ -57,6 +62,12 @@ class GroupCoordinator:
         elif record.name == "RemoveTopicRecord":
             if topic is None:
                 self._runtime.close()
+            self._topics_went = True
+
+    def settle(self, now: Now) -> None:
+        """After metadata records were followed: once for all topics that went."""
+        if self._topics_went:
+            self._topics_went = False
             self._forget_offsets(now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
@@ -145,6 +156,9 @@ class GroupCoordinator:
         return Groups(partition, broker.config, broker.image, self._new_member_id, broker.trace)
 
     def _new_member_id(self, prefix: str) -> str:
+        """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it gets too long."""
+        if len(prefix.encode()) > MOST_PREFIX_BYTES:
+            raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "The member id would be longer than a string may be.")
         hexadecimal = self._broker.random_uuid().hex()
         parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
         return "-".join((prefix, *parts))
@@ -155,7 +169,7 @@ class GroupCoordinator:
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:
-            self._runtime.elected(number, self._broker.replicas.replicas[OFFSETS_TOPIC, number])
+            self._runtime.elected(number, self._broker.replicas.leader(OFFSETS_TOPIC, number))
         else:
             self._runtime.resigned(number)
 

@@ -22,6 +22,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000  # replica.high.watermark.checkpoint.interval.ms
 RECOVERY_SLICE_BYTES = 1 << 20
+CREATED_AT_ONCE = 20  # logs between two ticks; the others when they are asked for, or in the background
+LOG_COST, FILE_COST = 1 << 20, 1 << 16  # of background work: making a log, removing a file, in bytes to read
 
 LOG_CONFIGS = {
     name.replace(".", "_"): name for name in TOPIC_CONFIGS if name.replace(".", "_") in LogConfig.__dataclass_fields__
@@ -40,6 +42,10 @@ class ReplicaManager:
         self._disk = disk
         self._image = image
         self._trace = trace
+        self._to_create: dict[Key, None] = {}
+        self._created = 0  # logs, since the last tick
+        self._by_topic: dict[bytes, list[Key]] = {}
+        self._removals: dict[Key, Generator[int, None, None]] = {}  # not begun: the folder has its name yet
         self._background: list[Generator[int, None, None]] = []
         self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"])
         # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
@@ -49,10 +55,25 @@ class ReplicaManager:
 
     def leader(self, topic: str, number: int, current_leader_epoch: int = -1) -> Replica:
         """The replica, if this node leads it in the epoch that the client believes in; else Kafka's error."""
-        replica = self.replicas.get((topic, number))
+        replica = self.find(topic, number)
         if replica is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         replica.check_leader(current_leader_epoch)
+        return replica
+
+    def find(self, topic: str, number: int) -> Replica | None:
+        """The replica, if this node has it. One whose turn has not come yet is made now."""
+        return self.replicas.get((topic, number)) or self._create_waiting((topic, number))
+
+    def _create_waiting(self, key: Key) -> Replica | None:
+        if key not in self._to_create:
+            return None
+        del self._to_create[key]
+        topic = self._image.topics.get(key[0])
+        if topic is None or key[1] not in topic.partitions:
+            return None  # deleted before its turn
+        replica = self._create(*key, topic.partitions[key[1]])
+        replica.begin_epoch()
         return replica
 
     # -- what the image asks for
@@ -108,19 +129,22 @@ class ReplicaManager:
             number = record.fields["partition_id"]
             partition = self._image.topics[topic].partitions[number]
             if self._node_id in partition.replicas:
-                replica = self.replicas.get((topic, number)) or self._create(topic, number, partition)
-                replica.partition = partition
-                replica.begin_epoch()
-                yield "partition", topic, number
+                key = topic, number
+                if key not in self.replicas:
+                    self._to_create[key] = None
+                    if self._created < CREATED_AT_ONCE:
+                        self._create_waiting(key)
+                if key in self.replicas:
+                    self.replicas[key].partition = partition
+                    self.replicas[key].begin_epoch()
+                yield "partition", *key
         elif record.name == "RemoveTopicRecord":
-            for key, replica in list(self.replicas.items()):
-                if replica.topic_id == record.fields["topic_id"]:
-                    del self.replicas[key]
-                    removal = replica.log.delete()
-                    next(removal, None)  # renames the folder, so that a new topic may take its name at once
-                    self._background.append(removal)
-                    self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit
-                    yield "partition", *key
+            removed = {key: self.replicas.pop(key).log for key in self._by_topic.pop(record.fields["topic_id"], ())}
+            self._removals.update((key, log.delete()) for key, log in removed.items())
+            if any(log.first_dirty_offset for log in removed.values()):
+                self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit
+            for key in removed:
+                yield "partition", *key
         elif record.name == "ConfigRecord":
             self._reconfigure(record.fields)
 
@@ -134,6 +158,11 @@ class ReplicaManager:
         first_dirty_offset: int = 0,
     ) -> Replica:
         topic_id = self._image.topics[topic].topic_id
+        self._created += 1
+        self._by_topic.setdefault(topic_id, []).append((topic, number))
+        removal = self._removals.pop((topic, number), None)
+        if removal is not None:
+            self._begin_removal(removal)  # a new topic has the name of one that was deleted
         log = Log(
             self._disk,
             f"{topic}-{number}",
@@ -176,12 +205,19 @@ class ReplicaManager:
             if due_ms is not None and due_ms <= now.monotonic_ms:
                 self._timers[work] = (None, period_ms)
                 work(now)
+        self._created = 0
+        while self._to_create and budget_bytes > 0:
+            self._create_waiting(next(iter(self._to_create)))
+            budget_bytes -= LOG_COST
+        while self._removals and budget_bytes > 0:
+            self._begin_removal(self._removals.pop(next(iter(self._removals))))
+            budget_bytes -= LOG_COST
         while self._background and budget_bytes > 0:
             spent = next(self._background[0], None)
             if spent is None:
                 del self._background[0]
             else:
-                budget_bytes -= max(spent, 1)
+                budget_bytes -= max(spent, FILE_COST)
         if self._cleaner.busy and budget_bytes > 0:
             got_further = self._cleaner.advance(budget_bytes)
             if got_further is not None:
@@ -189,15 +225,22 @@ class ReplicaManager:
                 _, period_ms = self._timers[self._compact]
                 self._timers[self._compact] = (now.monotonic_ms + (0 if got_further else period_ms), period_ms)
 
+    def _begin_removal(self, removal: Generator[int, None, None]) -> None:
+        """Rename the folder, so that a new topic may take its name; its files go later."""
+        next(removal, None)
+        self._background.append(removal)
+
     def next_deadline(self) -> int:
         """Monotonic ms of the next background work."""
-        if self._background or self._cleaner.busy:
+        if self._to_create or self._removals or self._background or self._cleaner.busy:
             return self._now_ms + 1
         return min(due_ms for due_ms, _ in self._timers.values() if due_ms is not None)
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""
         self._cleaner.stop()
+        for removal in self._removals.values():
+            self._begin_removal(removal)
         for replica in self.replicas.values():
             replica.log.close()
         self._write_recovery_points()

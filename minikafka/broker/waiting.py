@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
+
 
 class Wait(NamedTuple):
     """attempt(now, expired): the answer's fields, or None to go on waiting; when expired is true it must answer.
@@ -28,9 +30,10 @@ class Wait(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Parked:
-    """A Wait with the request that it belongs to (opaque here)."""
+    """A Wait with the request that it belongs to (opaque here). keys: the Wait's, each once."""
 
     wait: Wait
+    keys: Sequence[Hashable]
     connection: Hashable
     request: Any
     missing_bytes: int
@@ -45,16 +48,24 @@ class Waiting:
         self._by_key: dict[Hashable, dict[Hashable, Parked]] = {}
         self._deadlines: list[tuple[int, int, Parked]] = []
         self._number = 0
+        self._keys = 0
 
     def __len__(self) -> int:
         return len(self._by_connection)
 
+    def has_room(self, wait: Wait) -> bool:
+        """Whether all parked requests together still wait for few enough keys. One that waits for a single key always
+        may: a connection has one request here.
+        """
+        return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
+
     def park(self, wait: Wait, connection: Hashable, request: Any) -> None:
         """Keep a connection's request until a key moves or the deadline comes."""
         assert connection not in self._by_connection, "one request of a connection at a time"
-        parked = Parked(wait, connection, request, wait.missing_bytes)
+        parked = Parked(wait, tuple(dict.fromkeys(wait.keys)), connection, request, wait.missing_bytes)
         self._by_connection[connection] = parked
-        for key in wait.keys:
+        self._keys += len(parked.keys)
+        for key in parked.keys:
             self._by_key.setdefault(key, {})[connection] = parked
         self._number += 1
         heapq.heappush(self._deadlines, (wait.deadline_ms, self._number, parked))
@@ -93,7 +104,8 @@ class Waiting:
         """The request was answered."""
         parked.waiting = False
         del self._by_connection[parked.connection]
-        for key in parked.wait.keys:
+        self._keys -= len(parked.keys)
+        for key in parked.keys:
             under_key = self._by_key[key]
             del under_key[parked.connection]
             if not under_key:

@@ -18,12 +18,14 @@ from minikafka.cluster.metadata import (
     Image,
     MetadataRecord,
     Topic,
+    metric_name,
 )
 from minikafka.wire.errors import Error, KafkaError
 
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 TOPIC_NAME_MAX_LENGTH = 249
 MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
+MAX_TOPICS_PER_REQUEST = 1000  # our own limit: to create more at once would hold up everybody else
 PRODUCER_ID_BLOCK_SIZE = 1000
 
 METADATA_VERSION = 30  # 4.3-IV0
@@ -102,11 +104,9 @@ def check_topic_name(name: str) -> None:
 def check_new_topic_name(name: str, image: Image) -> None:
     """A legal name, and no two names that differ only in '.' and '_' (their metrics would collide)."""
     check_topic_name(name)
-    if name not in image.topics:
-        metric = name.replace(".", "_")
-        for other in image.topics:
-            if other.replace(".", "_") == metric:
-                raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+    other = image.metric_names.get(metric_name(name), name)
+    if other != name:
+        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 
 def place(image: Image, partitions: int, replication_factor: int, first: int) -> Placement:

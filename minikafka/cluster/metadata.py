@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 from minikafka.wire.errors import Error, KafkaError
 
-METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC = "__cluster_metadata"  # the quorum's own: for clients it is not there, and never made
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = (OFFSETS_TOPIC,)  # listed like others, but clients may not write to them
+# Listed like others, and read like others; clients don't write to them or delete their records, and asking for one
+# makes it as its coordinator wants it, or not at all (org.apache.kafka.common.internals.Topic).
+INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state", "__share_group_state")
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # ConfigResource.Type
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
@@ -70,6 +72,7 @@ class Image:
         self.brokers: dict[int, BrokerRegistration] = {}
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[bytes, str] = {}
+        self.metric_names: dict[str, str] = {}  # of topics: names that differ in '.' and '_' only count as one
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
@@ -109,6 +112,11 @@ class Image:
         return [self.brokers[broker_id] for broker_id in sorted(self.brokers) if not self.brokers[broker_id].fenced]
 
 
+def metric_name(topic: str) -> str:
+    """What Kafka calls a topic in its metrics."""
+    return topic.replace(".", "_")
+
+
 def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
     endpoints = {end_point["name"]: (end_point["host"], end_point["port"]) for end_point in fields["end_points"]}
     image.brokers[fields["broker_id"]] = BrokerRegistration(
@@ -131,6 +139,7 @@ def _change_broker_registration(image: Image, offset: int, fields: dict[str, Any
 def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
     image.topic_names[fields["topic_id"]] = fields["name"]
+    image.metric_names[metric_name(fields["name"])] = fields["name"]
 
 
 def _partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
@@ -160,6 +169,7 @@ def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> None
 def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     name = image.topic_names.pop(fields["topic_id"])
     del image.topics[name]
+    image.metric_names.pop(metric_name(name), None)
     image.configs.pop((TOPIC_RESOURCE, name), None)
 
 

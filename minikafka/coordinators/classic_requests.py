@@ -36,6 +36,8 @@ def join(
         return replace(group, operation, request, version, now)
     if member_id == "" and instance_id is None and version >= 4:
         return hand_out_id(group, client[0], request.session_timeout_ms, now)
+    if member_id in group.members.pending and instance_id is not None:
+        raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "A member id was handed out to a dynamic member, not to a static.")
     if member_id == "" or member_id in group.members.pending:
         return add(group, operation, request, client, now)
     return join_again(group, operation, group.members.check(member_id, instance_id), request, now)

@@ -14,6 +14,7 @@ from minikafka.coordinators.runtime import Record
 from minikafka.wire.schema import Message
 
 NOTHING = -1
+LAST_MS = 2**63 - 1
 
 
 class Committed(NamedTuple):
@@ -76,7 +77,7 @@ def offset_commit(
         "leader_epoch": partition.committed_leader_epoch,
         "metadata": partition.committed_metadata or "",
         "commit_timestamp": wall_ms,
-        "expire_timestamp": NOTHING if retention_ms == NOTHING else wall_ms + retention_ms,
+        "expire_timestamp": NOTHING if retention_ms == NOTHING else min(wall_ms + retention_ms, LAST_MS),
         "topic_id": topic_id,
     }
     return Record("OffsetCommit", offset_key(group, topic, partition.partition_index), value)

@@ -22,12 +22,14 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.cluster.quorum import Clock
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.primitives import EncodeError
 from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
 from minikafka.wire.schema import Message
 
@@ -72,6 +74,7 @@ class Operation:
 # whoever decided, and finished later (a JoinGroup waits for the other members).
 Decision = tuple[Sequence[Record], Answer | None]
 Decide = Callable[[Operation, Clock], Decision]
+Notice = Callable[[str, Exception], None]
 
 
 class State(Protocol):
@@ -127,15 +130,17 @@ class Timers:
 class Shard:
     """One partition of the internal topic that this node leads. arm(key): the key's deadline may have changed."""
 
-    def __init__(self, replica: Replica, state: State, arm: Callable[[str], None]) -> None:
+    def __init__(self, replica: Replica, state: State, arm: Callable[[str], None], notice: Notice) -> None:
         self.replica = replica
         self.state = state
         self.loading: Generator[int, None, None] | None = self._load()
         self._inherited_end = replica.log.log_end_offset
         self._arm = arm
+        self._notice = notice
         self._pending: deque[Pending] = deque()
         self._queued: dict[str, list[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
         self.open: dict[Operation, None] = {}
+        self.failed = False
 
     @property
     def can_load(self) -> bool:
@@ -182,6 +187,14 @@ class Shard:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
             operation.fail(error)
+        except EncodeError as error:  # what a client named doesn't fit into a record
+            operation.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)))
+        except AssertionError:
+            raise
+        except Exception as error:  # of a decision: it ends, the group stays as it was
+            operation.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR))
+            self._notice(f"a request of {key!r} met a bug of minikafka's: {error!r}", error)
+            return
         self._arm(key)
 
     def _append(
@@ -222,7 +235,7 @@ class Runtime:
     """The shards of one internal topic on one node, by partition.
 
     new_state: makes the empty state of a partition. written(partition, now): records were appended there.
-    wake(operation): an operation is done.
+    wake(operation): an operation is done. notice(line, error): something failed that ends a shard, not the node.
     """
 
     def __init__(
@@ -230,6 +243,7 @@ class Runtime:
         new_state: Callable[[int], State],
         written: Callable[[int, Clock], None],
         wake: Callable[[Operation], None],
+        notice: Notice,
     ) -> None:
         self.shards: dict[int, Shard] = {}
         self._loading: dict[int, Shard] = {}
@@ -237,12 +251,15 @@ class Runtime:
         self._new_state = new_state
         self._written = written
         self._wake = wake
+        self._notice = notice
 
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
             state = self._new_state(partition)
-            shard = Shard(replica, state, lambda key: self._timers.arm((partition, key), state.next_deadline(key)))
+            shard = Shard(
+                replica, state, lambda key: self._timers.arm((partition, key), state.next_deadline(key)), self._notice
+            )
             self.shards[partition] = self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:
@@ -253,9 +270,9 @@ class Runtime:
             shard.close(KafkaError(Error.NOT_COORDINATOR))
 
     def shard(self, partition: int) -> Shard:
-        """The loaded shard. Errors: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """The loaded shard. Errors: NOT_COORDINATOR, also where loading failed; COORDINATOR_LOAD_IN_PROGRESS."""
         shard = self.shards.get(partition)
-        if shard is None:
+        if shard is None or shard.failed:
             raise KafkaError(Error.NOT_COORDINATOR)
         if shard.loading is not None:
             raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS)
@@ -276,26 +293,29 @@ class Runtime:
     def high_watermark_advanced(self, partition: int, now: Clock) -> None:
         """Something may be committed now."""
         shard = self.shards.get(partition)
-        if shard is not None:
+        if shard is not None and not shard.failed:
             end = shard.replica.log.log_end_offset
-            shard.commit(now)
-            self._appended_since(end, partition, shard, now)
+            with self._failing(partition, shard):
+                shard.commit(now)
+                self._appended_since(end, partition, shard, now)
 
     def tick(self, now: Clock, budget_bytes: int) -> None:
         """Timers, and a slice of loading."""
         for partition, key in self._timers.due(now.monotonic_ms):
-            if partition in self.shards and self.shards[partition].loading is None:
-                self._tick_key(partition, self.shards[partition], key, now)
+            shard = self.shards.get(partition)
+            if shard is not None and shard.loading is None and not shard.failed:
+                self._tick_key(partition, shard, key, now)
         for partition, shard in [each for each in self._loading.items() if each[1].can_load]:
             assert shard.loading is not None
-            for spent in shard.loading:
-                budget_bytes -= spent
-                if budget_bytes <= 0:
-                    return
-            shard.loading = None
-            del self._loading[partition]
-            for key in shard.state.loaded(now):
-                self._timers.arm((partition, key), shard.state.next_deadline(key))
+            with self._failing(partition, shard):
+                for spent in shard.loading:
+                    budget_bytes -= spent
+                    if budget_bytes <= 0:
+                        return
+                shard.loading = None
+                del self._loading[partition]
+                for key in shard.state.loaded(now):
+                    self._timers.arm((partition, key), shard.state.next_deadline(key))
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
@@ -312,14 +332,34 @@ class Runtime:
             return
 
         def decide(_: Operation, now: Clock) -> Decision:
-            return shard.state.tick(key, now), {}
+            try:
+                return shard.state.tick(key, now), {}
+            except Exception:
+                self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
+                raise
 
         self._run(partition, shard, key, decide, Operation(lambda done: shard.open.pop(done, None)), now)
 
     def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
         end = shard.replica.log.log_end_offset
-        shard.run(key, decide, operation, now)
-        self._appended_since(end, partition, shard, now)
+        with self._failing(partition, shard):
+            shard.run(key, decide, operation, now)
+            self._appended_since(end, partition, shard, now)
+
+    @contextmanager
+    def _failing(self, partition: int, shard: Shard) -> Iterator[None]:
+        """An error that nobody foresaw, such as a record that can't be read, ends this shard: its groups have no
+        coordinator here until the partition moves or the node restarts (Apache Kafka: CoordinatorState.FAILED).
+        """
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, AssertionError) or getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR:
+                raise
+            shard.failed, shard.loading = True, None
+            self._loading.pop(partition, None)
+            shard.close(KafkaError(Error.NOT_COORDINATOR))
+            self._notice(f"{shard.replica.log.directory} failed, its groups have no coordinator here: {error}", error)
 
     def _appended_since(self, end: int, partition: int, shard: Shard, now: Clock) -> None:
         """Followers wait for what was appended. It may be committed at once: a partition of one replica waits for

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.broker import Broker, Close, Notice, Now, Reply, Request
+from minikafka.broker.broker import Broker, Now
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Close, Notice, Reply, Request
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.connection import Connection
 from minikafka.storage.disk import FolderDisk

@@ -107,7 +107,7 @@ class ConsumerGroups(Topics):
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
-            replica = self._any_broker().broker.replicas.replicas.get(partition)
+            replica = self._any_broker().broker.replicas.find(*partition)
             if replica is not None:
                 found[partition] = replica.high_watermark - offset
         return found

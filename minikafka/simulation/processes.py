@@ -11,8 +11,9 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
-from minikafka.broker.broker import Broker, Close, Done, Notice, Reply
+from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Close, Done, Notice, Reply
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.metadata import Address
 from minikafka.simulation.clock import Clock

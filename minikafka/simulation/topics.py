@@ -113,7 +113,7 @@ class Topics:
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
         """The oldest offset that still counts, and the one that the next record gets."""
         self._described(topic, partition)
-        log = self._any_broker().broker.replicas.replicas[topic, partition].log
+        log = self._any_broker().broker.replicas.leader(topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
     def check_topic(self, topic: str) -> None:
@@ -139,7 +139,7 @@ class Topics:
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
         start, _ = self.log_offsets(topic, number)
-        replica = self._any_broker().broker.replicas.replicas[topic, number]
+        replica = self._any_broker().broker.replicas.leader(topic, number)
         partition, offset = TopicPartition(topic, number), start
         found: list[ConsumerRecord] = []
         while offset < replica.high_watermark:

@@ -329,10 +329,15 @@ class Error(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE, "The limit of share sessions has been reached."
 
 
+MOST_MESSAGE = 1000  # characters
+
+
 class KafkaError(Exception):
     """A request, or a part of it, is refused with an error code; the message says why in this case."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
-        super().__init__(f"{error.name}: {message or error.message}")
         self.error = error
         self.message = message or error.message
+        if len(self.message) > MOST_MESSAGE:  # it quotes what a client sent, and must fit into an answer
+            self.message = f"{self.message[:MOST_MESSAGE]}..."
+        super().__init__(f"{error.name}: {self.message}")

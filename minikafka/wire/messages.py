@@ -1109,6 +1109,7 @@ _RESPONSE_HEADER = struct.Struct(">i")
 _read_client_id, _write_client_id = string_reader(flexible=False), string_writer(flexible=False)
 _VERSION = struct.Struct(">h")
 _NO_TAGGED_FIELDS = b"\0"
+MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
 
 
 def encode_request(
@@ -1139,7 +1140,7 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     client_id, at = _header_string(buffer)
     if api.flexible(version):
         at = _skip_tagged_fields(buffer, at)
-    body, _ = api.request.decode(version, buffer, at)
+    body, _ = api.request.decode(version, buffer, at, MOST_REQUEST_ITEMS)
     return Request(api, version, correlation_id, client_id, body)
 
 
@@ -1187,6 +1188,8 @@ def _client_id_if_readable(buffer: memoryview) -> str | None:
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     try:
         count, at = read_unsigned_varint(buffer, at)
+        if count > MOST_REQUEST_ITEMS:
+            raise DecodeError(f"the header announces {count} tagged fields")
         for _ in range(count):
             _, at = read_unsigned_varint(buffer, at)
             size, at = read_unsigned_varint(buffer, at)

@@ -39,17 +39,20 @@ class DecodeError(ValueError):
 
 
 class ItemBudget:
-    """How many array items one message may still hold. Two bytes on the wire can become 250 bytes of objects in
-    memory, so a frame of 100 MB could fill any machine; Apache Kafka has no such limit. Read on one thread only.
+    """How many array items and tagged fields one message may still hold. Two bytes on the wire can become 250 bytes of
+    objects in memory, and each item is work, so a frame of 100 MB could fill any machine, or hold up all others for
+    minutes; Apache Kafka has no such limit. Read on one thread only.
     """
 
-    MOST = 200_000
-    left = MOST
+    most = left = 0
+
+    def begin(self, most: int) -> None:
+        self.most = self.left = most
 
     def take(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise DecodeError(f"its arrays hold more than {self.MOST} items")
+            raise DecodeError(f"it holds more than {self.most} items")
 
 
 budget = ItemBudget()

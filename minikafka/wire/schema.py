@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import primitives
 from .primitives import FIXED, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
 
+MOST_ITEMS = 200_000  # of a message that no client sent: an answer, a record of an internal topic
+
 
 class Message:
     """Any struct of the protocol, with its fields as attributes. In a decoded one, absent fields read as defaults."""
@@ -152,9 +154,11 @@ class Schema:
     flexible: range
     struct: Struct
 
-    def decode(self, version: int, buffer: memoryview, at: int = 0) -> tuple[Message, int]:
+    def decode(
+        self, version: int, buffer: memoryview, at: int = 0, most_items: int = MOST_ITEMS
+    ) -> tuple[Message, int]:
         """The message and the position behind it. Raises DecodeError; ValueError if there is no such version."""
-        primitives.budget.left = primitives.ItemBudget.MOST
+        primitives.budget.begin(most_items)
         try:
             return self._codec(version).decode(buffer, at)
         except (layouts.error, IndexError):
@@ -216,6 +220,8 @@ def _decoder(struct: Struct, version: int, flexible: bool) -> Decode:
                 fields[name] = value
         if flexible:
             count, at = read_unsigned_varint(buffer, at)
+            if count:
+                primitives.budget.take(count)
             for _ in range(count):
                 at = read_tagged(buffer, at, fields)
         return _message(struct, fields), at

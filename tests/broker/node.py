@@ -2,8 +2,9 @@
 
 from random import Random
 
-from minikafka.broker.broker import Broker, Close, Done, Now, Reply
+from minikafka.broker.broker import Broker, Now
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.effects import Close, Done, Reply
 from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire import messages

@@ -1,5 +1,6 @@
 """Topics and the cluster: what is asked of both brokers (see same_answers.py)."""
 
+from tests.conformance.raw import batch
 from tests.conformance.same_answers import UNKNOWN_ID
 
 NO_ID = bytes(16)
@@ -229,7 +230,28 @@ def find_coordinator(side):
     side.ask("no transactional id", "FindCoordinator", 3, key="", key_type=1)
 
 
+def internal_topics(side):
+    """What clients may not do with the topics that coordinators and the quorum keep. (No topic is created here.)"""
+    while side.client.ask("FindCoordinator", 2, key="some").error_code != 0:
+        pass
+    for name in ("__consumer_offsets", "__cluster_metadata"):
+        asked = {"name": name, "partitions": [{"partition_index": 0, "offset": -1}]}
+        side.ask(f"delete records of {name}", "DeleteRecords", topics=[asked], timeout_ms=1000)
+        data = {"name": name, "partition_data": [{"index": 0, "records": batch(b"x")}]}
+        side.ask(f"write to {name}", "Produce", 8, acks=-1, timeout_ms=1000, topic_data=[data])
+    for name in ("__cluster_metadata", "__transaction_state", "__share_group_state"):
+        for create in (False, True) if name == "__cluster_metadata" else (False,):
+            topics = [{"name": name}]
+            what = f"{name}, {'created' if create else 'only looked at'}"
+            side.ask(what, "Metadata", 4, 9, topics=topics, allow_auto_topic_creation=create)
+    side.ask("create it", "CreateTopics", topics=[{"name": "__cluster_metadata", "num_partitions": 1,
+             "replication_factor": 1}], timeout_ms=5000)  # fmt: skip
+    side.ask("delete it", "DeleteTopics", 5, topic_names=["__cluster_metadata"], timeout_ms=5000)
+    side.ask("a partition more", "CreatePartitions", 1, topics=[{"name": "__cluster_metadata", "count": 2}],
+             timeout_ms=5000)  # fmt: skip
+
+
 SCENARIOS = (
-    create_topics, create_topics_with_bad_numbers, delete_topics, create_partitions, metadata, metadata_creates_topics,
+    internal_topics, create_topics, create_topics_with_bad_numbers, delete_topics, create_partitions, metadata, metadata_creates_topics,
     describe_topic_partitions, the_cluster, api_versions, find_coordinator,
 )  # fmt: skip

@@ -263,7 +263,16 @@ def groups_are_listed(side):
     side.ask("what is left", "ListGroups", 5)
 
 
+def a_handed_out_id_is_a_dynamic_members(side):
+    """KIP-345 and KIP-394: an id of MEMBER_ID_REQUIRED beside an instance id."""
+    find(side)
+    alone(side, "static", 5, group_instance_id="one")
+    for instance in ("one", "another"):
+        pending = side.client.ask("JoinGroup", 5, **joining(side)).member_id
+        side.ask(f"beside {instance!r}", "JoinGroup", 5, **joining(side, pending, group_instance_id=instance))
+
+
 SCENARIOS = (
-    join_group_is_checked, join_group_hands_out_ids, a_group_of_two, leaving_is_checked, requests_of_nobody,
+    a_handed_out_id_is_a_dynamic_members, join_group_is_checked, join_group_hands_out_ids, a_group_of_two, leaving_is_checked, requests_of_nobody,
     static_members, groups_are_listed,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Members of classic groups, each on a connection of its own, speaking real frames to one node."""
 
-from minikafka.broker.broker import Reply
+from minikafka.broker.effects import Reply
 from minikafka.wire import messages
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import encode_versioned

@@ -67,8 +67,12 @@ class Scene:
         self.replica.high_watermark = self.log.log_end_offset - behind
         self.state = Counters()
         self.done, self.written = [], []
-        self.runtime = Runtime(lambda _: self.state, self.tell_followers, self.done.append)
+        self.notices = []
+        self.runtime = Runtime(lambda _: self.state, self.tell_followers, self.done.append, self.tell)
         self.runtime.elected(0, self.replica)
+
+    def tell(self, line, error):
+        self.notices.append(line)
 
     def tell_followers(self, partition, now):
         self.written.append(self.log.log_end_offset)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, check_topic_configs, show
+from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
@@ -25,9 +25,12 @@ KEY, VERSIONS = 19, (2, 7)
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
     times_named = Counter(topic.name for topic in body.topics)
-    partitions = sum(len(topic.assignments) or topic.num_partitions for topic in body.topics)
+    by_default = broker.config["num.partitions"]
+    counts = (len(topic.assignments) or topic.num_partitions for topic in body.topics)
+    partitions = sum(by_default if count == -1 else max(count, 0) for count in counts)
     records: list[MetadataRecord] = []
     results = []
+    defaults = resulting_configs(broker)
     for topic in body.topics:
         if times_named[topic.name] == 0:
             continue
@@ -37,7 +40,10 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
                 raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
             if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
                 raise KafkaError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-            result, new = create(broker, topic)
+            if len(times_named) > controller.MAX_TOPICS_PER_REQUEST:
+                most = controller.MAX_TOPICS_PER_REQUEST
+                raise KafkaError(Error.POLICY_VIOLATION, f"A request may create at most {most} topics.")
+            result, new = create(broker, topic, defaults)
             results.append(result)
             records += new
         except KafkaError as error:
@@ -51,8 +57,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     return broker.decide([] if body.validate_only else records, now, answer)
 
 
-def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRecord]]:
-    """One topic: its answer, and the records that create it."""
+def create(broker: Broker, topic: Any, defaults: list[dict[str, Any]]) -> tuple[dict[str, Any], list[MetadataRecord]]:
+    """One topic: its answer, and the records that create it. defaults: the configs of a topic that sets none."""
     if topic.name == METADATA_TOPIC:
         raise KafkaError(Error.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     controller.check_new_topic_name(topic.name, broker.image)
@@ -69,7 +75,10 @@ def create(broker: Broker, topic: Any) -> tuple[dict[str, Any], list[MetadataRec
         "error_message": None,
         "num_partitions": len(placement),
         "replication_factor": len(placement[0]),
-        "configs": resulting_configs(broker, configs),
+        "configs": [
+            row | {"value": configs[row["name"]], "config_source": Source.TOPIC} if row["name"] in configs else row
+            for row in defaults
+        ],
     }
     return result, records
 
@@ -93,22 +102,19 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
     return controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
 
 
-def resulting_configs(broker: Broker, configs: dict[str, str]) -> list[dict[str, Any]]:
-    """Every config the new topic has, and where it comes from (KIP-525)."""
-    listed = []
-    for name in TOPIC_CONFIGS:
-        value = broker.config.topic_value(broker.image, broker.node_id, "", name)
-        set_here = name in configs
-        listed.append(
-            {
-                "name": name,
-                "value": configs[name] if set_here else show(value.value),
-                "read_only": False,
-                "config_source": 1 if set_here else value.source,
-                "is_sensitive": False,
-            }
-        )
-    return listed
+def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
+    """Every config that a new topic has, and where it comes from (KIP-525)."""
+    values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
+    return [
+        {
+            "name": name,
+            "value": show(value.value),
+            "read_only": False,
+            "config_source": value.source,
+            "is_sensitive": False,
+        }
+        for name, value in values.items()
+    ]
 
 
 def tell(broker: Broker, asked: list[Any], results: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def delete(broker: Broker, topic: str, partition: Any) -> dict[str, Any]:
     """One partition's answer: its new low watermark, or why not."""
     answer = {"partition_index": partition.partition_index, "low_watermark": -1, "error_code": Error.NONE}
     try:
+        if topic in INTERNAL_TOPICS:
+            raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
         answer["low_watermark"] = broker.replicas.leader(topic, partition.partition_index).delete_records(
             partition.offset
         )

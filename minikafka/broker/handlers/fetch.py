@@ -59,9 +59,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
 
 
 def asked_partitions(request: Call) -> list[Asked]:
-    """What the request asks for, one row a partition."""
+    """What the request asks for, one row a partition: the last one, where it names a partition twice."""
     by_id = request.version >= TOPIC_IDS
-    return [
+    rows = [
         Asked(
             topic.topic_id if by_id else topic.topic,
             partition.partition,
@@ -73,6 +73,7 @@ def asked_partitions(request: Call) -> list[Asked]:
         for topic in request.body.topics
         for partition in topic.partitions
     ]
+    return list({(row.topic, row.partition): row for row in rows}.values())
 
 
 def forgotten_partitions(request: Call) -> list[Key]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.wire.errors import KafkaError
+from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -28,7 +28,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     client = request.client.client_id or "", f"/{request.client.host}"
 
     def refuse(error: KafkaError) -> dict[str, Any]:
-        return {"error_code": error.error, "member_id": body.member_id}
+        unforeseen = error.error is Error.UNKNOWN_SERVER_ERROR
+        return {"error_code": error.error, "member_id": "" if unforeseen else body.member_id}
 
     return broker.groups.change(
         request,

@@ -1,7 +1,9 @@
 """Metadata: which brokers there are, and who leads each partition.
 
 Behaviour: any broker answers for the whole cluster. Topics null (0: an empty list) means all. An unknown topic is
-created with num.partitions partitions if the client and auto.create.topics.enable allow it. Versions: 4 lets the
+created with num.partitions partitions if the client and auto.create.topics.enable allow it; of very many the first
+ones, and clients ask again for the others. __consumer_offsets is made as its coordinator wants it, other internal
+topics by nobody who only asks. Versions: 4 lets the
 client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's authorized
 operations, 13 adds a top-level error (always 0 here).
 """
@@ -12,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, MetadataRecord, Topic
+from minikafka.cluster.metadata import (
+    INTERNAL_TOPICS,
+    METADATA_TOPIC,
+    NO_LEADER,
+    OFFSETS_TOPIC,
+    MetadataRecord,
+    Topic,
+)
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
 KEY, VERSIONS = 3, (0, 13)
 
 NO_ID = bytes(16)
+CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
 # Sets of AclOperation codes as Kafka answers them without an authorizer: everything that the resource knows.
 TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
@@ -62,18 +72,27 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
     """The records that create the unknown topics of a request; names that cannot be created go to failed."""
     if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
         return []
+    asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
+    unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
     records: list[MetadataRecord] = []
-    for name in dict.fromkeys(one.name for one in request.body.topics if by_name(one, request)):
-        if name in broker.image.topics:
-            continue
+    for name in unknown[:CREATED_AT_ONCE]:
         try:
-            controller.check_new_topic_name(name, broker.image)
-            partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
-            placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
-            records += controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
+            records += creation(broker, name)
         except KafkaError as error:
             failed[name] = error
     return records
+
+
+def creation(broker: Broker, name: str) -> list[MetadataRecord]:
+    """The records that create one topic that was asked for."""
+    if name == OFFSETS_TOPIC:
+        return broker.groups.creation()
+    if name in INTERNAL_TOPICS:
+        return []
+    controller.check_new_topic_name(name, broker.image)
+    partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
+    placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
+    return controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
 
 
 def tell(broker: Broker, created: list[MetadataRecord]) -> None:
@@ -102,7 +121,10 @@ def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError])
         return described(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
         name = one.name if by_name(one, request) else None if request.version >= 12 else ""
-        return {"error_code": error.error, "name": name, "topic_id": topic_id, "partitions": []}
+        internal = name in INTERNAL_TOPICS
+        return {
+            "error_code": error.error, "name": name, "topic_id": topic_id, "is_internal": internal, "partitions": [],
+        }  # fmt: skip
 
 
 def described(broker: Broker, topic: Topic, request: Call) -> Encoded:

@@ -1,0 +1,49 @@
+"""What a node asks of the outside world: data, left in its outbox in order, carried out by the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+Connection = Hashable
+Frame = Sequence[Any]  # bytes-like objects, for one writelines; without the 4-byte size
+
+
+class Reply(NamedTuple):
+    """Send this answer."""
+
+    connection: Connection
+    frame: Frame
+
+
+class Done(NamedTuple):
+    """The request is finished and has no answer (acks=0)."""
+
+    connection: Connection
+
+
+class Close(NamedTuple):
+    """Close the connection. why: one plain line for the log."""
+
+    connection: Connection
+    why: str
+
+
+class Request(NamedTuple):
+    """Send this request to another node. It ends in one receive_reply or request_failed."""
+
+    node: int
+    lane: str
+    frame: Frame
+
+
+class Notice(NamedTuple):
+    """Say this to whoever looks after the node. line: one plain sentence that names what it is about. error: what was
+    caught, if something was; its traceback is for those who asked for more.
+    """
+
+    line: str
+    error: Exception | None = None
+
+
+Effect = Reply | Done | Close | Request | Notice
