@@ -252,6 +252,6 @@ def internal_topics(side):
 
 
 SCENARIOS = (
-    internal_topics, create_topics, create_topics_with_bad_numbers, delete_topics, create_partitions, metadata, metadata_creates_topics,
-    describe_topic_partitions, the_cluster, api_versions, find_coordinator,
+    internal_topics, create_topics, create_topics_with_bad_numbers, delete_topics, create_partitions, metadata,
+    metadata_creates_topics, describe_topic_partitions, the_cluster, api_versions, find_coordinator,
 )  # fmt: skip

@@ -273,6 +273,6 @@ def a_handed_out_id_is_a_dynamic_members(side):
 
 
 SCENARIOS = (
-    a_handed_out_id_is_a_dynamic_members, join_group_is_checked, join_group_hands_out_ids, a_group_of_two, leaving_is_checked, requests_of_nobody,
-    static_members, groups_are_listed,
+    a_handed_out_id_is_a_dynamic_members, join_group_is_checked, join_group_hands_out_ids, a_group_of_two,
+    leaving_is_checked, requests_of_nobody, static_members, groups_are_listed,
 )  # fmt: skip
