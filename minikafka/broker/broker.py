@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
@@ -26,10 +27,12 @@ from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.waiting import Parked, Wait, Waiting
+from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
 from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage.checkpoints import read_meta_properties, write_meta_properties
 from minikafka.storage.disk import Disk, Random
 from minikafka.trace import Trace
@@ -40,13 +43,8 @@ from minikafka.wire.schema import Encoded, Message
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
-
-class Now(NamedTuple):
-    """monotonic_ms for deadlines; wall_ms, since 1970, for timestamps, retention and expiry."""
-
-    monotonic_ms: int
-    wall_ms: int
-
+ALL_BYTES = 1 << 62  # as many as any request may wait for
+DECISION_TIMEOUT_MS = 30_000
 
 @dataclass(slots=True)
 class Client:
@@ -67,6 +65,7 @@ class Call(NamedTuple):
     version: int
     correlation_id: int
     body: Message
+    handler: ModuleType
 
 
 class Broker:
@@ -86,17 +85,18 @@ class Broker:
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
-        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace)
+        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self)
         self.groups = GroupCoordinator(self)
-        self.quorum = Quorum(disk, node_id, self._committed, trace)
+        self.quorum = Quorum(disk, node_id, [node_id], self._committed, trace, self)
         self.cluster_id = ""
         self.broker_epoch = -1
         self.ready = False
         self.stopped: str | None = None
         self._disk = disk
         self._producer_ids = range(0)
+        self._then: deque[tuple[int, Callable[[], None]]] = deque()  # what goes on once the quorum has got so far
         self._told: deque[str] = deque(maxlen=100)
-        self._moved: list[tuple[Hashable, int]] = []
+        self._moved: deque[tuple[Hashable, int]] = deque()
         self._now = Now(0, 0)
         self._recovery: Generator[int, None, None] | None = None
 
@@ -108,19 +108,19 @@ class Broker:
         try:
             directory_id = self._identity()
             self.quorum.start(now)
-            if not self.image.features:
-                self.quorum.append(controller.feature_levels(), now)
+            self.quorum.hand_on()
             self._register(directory_id, now)
-            self._recovery = self.replicas.load(now)
         except KafkaError as error:
             self.storage_failed(error)
+        self._wake(now)
 
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery."""
         self._enter(now)
         self.groups.close()
         for parked in self.waiting.everything():
-            self._attempt(parked, now, expired=True)
+            parked.wait.attempt(now, expired=True)
+        self._wake(now)
         self.replicas.close(self.broker_epoch)
         self.quorum.close()
 
@@ -149,7 +149,6 @@ class Broker:
             return
         client.client_id = request.client_id
         self.trace.cause = (str(connection), request.correlation_id)
-        call = Call(connection, client, request.api.name, request.version, request.correlation_id, request.body)
         handler = HANDLERS.get(request.api.key)
         if handler is None:
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
@@ -159,9 +158,10 @@ class Broker:
             )
             self._refuse_version(connection, version)
         else:
-            self._serve(handler.handle, call, now)
-        self._wake(now)
+            api, version, correlation_id = request.api.name, request.version, request.correlation_id
+            self._serve(Call(connection, client, api, version, correlation_id, request.body, handler), now)
         self.trace.cause = None
+        self._wake(now)
 
     def tick(self, now: Now) -> None:
         """Answer requests whose deadline has come, and do a slice of background work."""
@@ -189,28 +189,30 @@ class Broker:
     # -- for handlers
 
     def decide(
-        self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], dict[str, Any]]
-    ) -> dict[str, Any] | Wait:
+        self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer], timeout_ms: int = DECISION_TIMEOUT_MS
+    ) -> Answer | Wait:
         """Append the controller's decision to the metadata log; the answer is made once the decision is committed."""
         if not records:
             return answer()
         offset = self.quorum.append(records, now)
 
-        def committed(_: Now, expired: bool) -> dict[str, Any] | None:
-            if self.quorum.high_watermark >= offset:
-                return answer()
-            return {"error_code": Error.REQUEST_TIMED_OUT} if expired else None
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            return answer() if self.quorum.applied_offset >= offset else None
 
-        return Wait([("metadata",)], now.monotonic_ms + 30_000, committed)
+        return Wait([("metadata",)], now.monotonic_ms + timeout_ms, attempt)
 
-    def next_producer_id(self, now: Now) -> int:
-        """A producer id that was never given before (KIP-730: out of a block that the controller hands out)."""
-        if not self._producer_ids:
-            block, records = controller.allocate_producer_ids(self.image, self.node_id, self.broker_epoch)
-            self.quorum.append(records, now)
-            self._producer_ids = block
-        producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
-        return producer_id
+    def next_producer_id(self, now: Now) -> int | Wait:
+        """A producer id that was never given before (KIP-730: out of a block that the controller hands out). Without
+        one left: what the request must wait for before it asks again.
+        """
+        if self._producer_ids:
+            producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
+            return producer_id
+        records = controller.allocate_producer_ids(self.image, self.node_id, self.broker_epoch)
+        wait = self.decide(records, now, dict)
+        assert isinstance(wait, Wait), "a block of ids is a record"
+        wait.again = True
+        return wait
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Tell parked requests that something arrived under a key."""
@@ -221,6 +223,15 @@ class Broker:
         if line not in self._told:
             self._told.append(line)
             self.outbox.append(Notice(line, error))
+
+    def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
+        """The end of a log moved."""
+        self.replicas.changed(now)
+        self.moved(("log_end", replica.log.topic, replica.log.partition), size_bytes)
+
+    def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
+        """Records count now that did not."""
+        self.moved(("high_watermark", replica.log.topic, replica.log.partition), size_bytes)
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""
@@ -241,21 +252,52 @@ class Broker:
         self._now = now
         self.trace.now = now.monotonic_ms
 
-    def _serve(self, handle: Callable[[Broker, Call, Now], dict[str, Any] | Wait | None], call: Call, now: Now) -> None:
-        wait = None
+    def _serve(self, call: Call, now: Now) -> None:
+        handler = call.handler
         with self._guarded(call):
-            try:
-                answer = handle(self, call, now)
-            except KafkaError as error:
-                if error.error is Error.KAFKA_STORAGE_ERROR:
-                    self.storage_failed(error)
-                answer = refusal(call.api, error)
-            if isinstance(answer, Wait):
-                wait, answer = answer, answer.attempt(now, not self.waiting.has_room(answer))
-            if wait is None or answer is not None:
+            if getattr(handler, "DECIDES", False) and not self.quorum.is_settled:
+                answer: Answer | Wait | None = self._settled(now)
+            else:
+                try:
+                    answer = handler.handle(self, call, now)
+                except KafkaError as error:
+                    answer = self._refusal(call, error)
+            if not isinstance(answer, Wait):
                 self._answer(call, answer)
                 return
-            self.waiting.park(wait, call.connection, call)
+            answer.attempt(now, expired=not self.waiting.has_room(answer))
+            if answer.is_done:
+                self._end(call, answer, now)
+            else:
+                self.waiting.park(answer, call.connection, call)
+
+    def _settled(self, now: Now) -> Wait:
+        """The controller decides on committed state only: a request waits while an earlier decision is not committed,
+        and then begins.
+        """
+
+        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+            return {} if self.quorum.is_settled else None
+
+        return Wait([("metadata",)], now.monotonic_ms + DECISION_TIMEOUT_MS, attempt, again=True)
+
+    def _end(self, call: Call, wait: Wait, now: Now) -> None:
+        """A wait has ended: its request is answered, or begins anew."""
+        if wait.error is not None:
+            self._answer(call, self._refusal(call, wait.error))
+        elif wait.again:
+            self._serve(call, now)
+        else:
+            assert wait.answer is not None
+            shape = getattr(call.handler, "shape", None)
+            self._answer(call, shape(call, wait.answer) if shape else wait.answer)
+
+    def _refusal(self, call: Call, error: KafkaError) -> Answer:
+        """How the API says an error: its handler knows better (refuse), or it has a field for it."""
+        if error.error is Error.KAFKA_STORAGE_ERROR:
+            self.storage_failed(error)
+        refuse = getattr(call.handler, "refuse", None)
+        return refuse(call, error) if refuse else refusal(call.api, error)
 
     @contextmanager
     def _guarded(self, call: Call) -> Iterator[None]:
@@ -271,12 +313,13 @@ class Broker:
             self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
             self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
 
-    def _answer(self, call: Call, answer: dict[str, Any] | None) -> None:
+    def _answer(self, call: Call, answer: Answer | None) -> None:
         if answer is None:
             self.outbox.append(Done(call.connection))
         elif "close" in answer:
             self._close(call.connection, answer["close"])
         else:
+            self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
             self.outbox.append(Reply(call.connection, frame))
 
@@ -284,18 +327,41 @@ class Broker:
         call: Call = parked.request
         self.trace.cause = (str(call.connection), call.correlation_id)
         with self._guarded(call):
-            answer = parked.wait.attempt(now, expired)
-            if answer is not None:
-                self.waiting.remove(parked)
-                self._answer(call, answer)
+            parked.wait.attempt(now, expired)
         self.trace.cause = None
 
     def _wake(self, now: Now) -> None:
+        """Who waits for what has moved looks again, until nothing moves; who has ended is answered."""
         self.groups.settle(now)
-        moved, self._moved = self._moved, []
-        for key, size_bytes in moved:
-            for parked in self.waiting.moved(key, size_bytes):
-                self._attempt(parked, now, expired=False)
+        try:
+            while True:
+                while self._moved:
+                    key, size_bytes = self._moved.popleft()
+                    self._followers(key, now)
+                    for parked in self.waiting.moved(key, size_bytes):
+                        self._attempt(parked, now, expired=False)
+                for parked in self.waiting.ended():
+                    call: Call = parked.request
+                    self.trace.cause = (str(call.connection), call.correlation_id)
+                    with self._guarded(call):
+                        self._end(call, parked.wait, now)
+                    self.trace.cause = None
+                if not self._moved:
+                    return
+        except KafkaError as error:
+            self.storage_failed(error)
+
+    def _followers(self, key: Hashable, now: Now) -> None:
+        """The state machines of this node that read what is committed: the image, and the groups."""
+        match key:
+            case ("high_watermark", topic, number):
+                if topic == METADATA_TOPIC:
+                    self.quorum.hand_on()
+                elif topic == OFFSETS_TOPIC:
+                    self.groups.high_watermark_advanced(number, now)
+            case ("metadata",):
+                while self._then and self._then[0][0] <= self.quorum.applied_offset:
+                    self._then.popleft()[1]()
 
     def _refuse_version(self, connection: Connection, refused: messages.UnsupportedVersion) -> None:
         """ApiVersions answers in version 0, with what it does speak (KIP-511). For all else Kafka closes the
@@ -337,23 +403,37 @@ class Broker:
         return base64.urlsafe_b64decode(properties["directory.id"] + "==")
 
     def _register(self, directory_id: bytes, now: Now) -> None:
-        self.broker_epoch = self.quorum.high_watermark
+        """Join the cluster. What needs the image goes on when the registration is in it."""
+        if not self.image.features:
+            self.quorum.append(controller.feature_levels(), now)
+        self.broker_epoch = self.quorum.end_offset
         records = controller.register_broker(
             self.node_id, self.random_uuid(), directory_id, self.config.advertised, self.broker_epoch
         )
-        self.quorum.append(records, now)
+        self._then.append((self.quorum.append(records, now), self._registered))
+
+    def _registered(self) -> None:
         live = {broker.broker_id for broker in self.image.live_brokers()}
         elections = controller.elect_leaders(self.image, live)
         if elections:
-            self.quorum.append(elections, now)
+            self._then.append((self.quorum.append(elections, self._now), self._elected))
+        else:
+            self._elected()
 
-    def _committed(self, offset: int, record: MetadataRecord) -> None:
-        self.image.apply(offset, record)
-        self.descriptions.clear()
-        if self.ready:
+    def _elected(self) -> None:
+        self._recovery = self.replicas.load(self._now)
+
+    def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
+        for offset, record in enumerate(records, first_offset):
+            self.image.apply(offset, record)
+            if record.name == "ProducerIdsRecord" and record.fields["broker_epoch"] == self.broker_epoch:
+                self._producer_ids = controller.producer_id_block(record)
             for key in self.replicas.follow(record):
-                self.moved(key, 1 << 62)
-            self.groups.follow(record, self._now)
+                self.moved(key, ALL_BYTES)
+            if self.ready:
+                self.groups.follow(record)
+        self.descriptions.clear()
+        self.moved(("metadata",), ALL_BYTES)
 
     def _recover(self) -> None:
         assert self._recovery is not None

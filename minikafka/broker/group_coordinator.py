@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Answer, Decision, Operation, Runtime
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
 
 FOR_EVER_MS = 1 << 62  # the group's own timers end a wait
 ALL_BYTES = 1 << 62
@@ -163,7 +163,7 @@ class GroupCoordinator:
         parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
         return "-".join((prefix, *parts))
 
-    def _written(self, partition: int, now: Clock) -> None:
+    def _written(self, partition: int, now: Now) -> None:
         self._broker.replicas.changed(now)
         self._broker.moved(("partition", OFFSETS_TOPIC, partition), ALL_BYTES)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig
 from minikafka.cluster.metadata import METADATA_TOPIC, TOPIC_RESOURCE, Image, MetadataRecord, Partition
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.storage import checkpoints
 from minikafka.storage.cleaner import Cleaner
@@ -49,7 +49,7 @@ class ReplicaManager:
         self._background: list[Generator[int, None, None]] = []
         self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"])
         # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
-        self._timers: dict[Callable[[Clock], None], tuple[int | None, int]] = {}
+        self._timers: dict[Callable[[Now], None], tuple[int | None, int]] = {}
         self._written: dict[str, dict[Key, int]] = {}
         self._now_ms = 0
 
@@ -78,7 +78,7 @@ class ReplicaManager:
 
     # -- what the image asks for
 
-    def load(self, now: Clock) -> Generator[int, None, None]:
+    def load(self, now: Now) -> Generator[int, None, None]:
         """At start: drop what no longer exists, open and recover the rest. Yields bytes read, to be advanced in
         slices.
         """
@@ -86,37 +86,37 @@ class ReplicaManager:
         for directory in self._disk.listdir(""):
             if directory not in wanted and is_log_directory(directory):
                 self._disk.rmtree(directory)
-        clean = checkpoints.take_clean_shutdown(self._disk)
-        recovery_points = checkpoints.read_offsets(self._disk, checkpoints.RECOVERY_POINTS)
-        start_offsets = checkpoints.read_offsets(self._disk, checkpoints.LOG_START_OFFSETS)
-        dirty_offsets = checkpoints.read_offsets(self._disk, checkpoints.CLEANER_OFFSETS)
-        for topic, number, partition in list(self._image.all_partitions()):
-            if self._node_id in partition.replicas:
-                key = topic, number
-                replica = self._create(
-                    *key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0), dirty_offsets.get(key, 0)
-                )
-                yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
-                replica.begin_epoch()
-                replica.advance_high_watermark()
-        self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
-        self._write_cleaner_offsets()
-        checkpoint_ms = self._config["log.flush.offset.checkpoint.interval.ms"]
+        self._unloaded = {(topic, number): None for topic, number, _ in self._image.all_partitions()}
         for work, period_ms in (
             (self._clean_up, self._config["log.retention.check.interval.ms"]),
-            (self._write_recovery_points, max(1, checkpoint_ms)),
+            (self._write_recovery_points, max(1, self._config["log.flush.offset.checkpoint.interval.ms"])),
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
             (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+        return self._load(checkpoints.take_clean_shutdown(self._disk))
 
-    def changed(self, now: Clock) -> None:
+    def _load(self, clean: bool) -> Generator[int, None, None]:
+        read = {name: checkpoints.read_offsets(self._disk, name) for name in checkpoints.OFFSETS}
+        while self._unloaded:
+            key = next(iter(self._unloaded))
+            topic = self._image.topics.get(key[0])
+            partition = topic.partitions.get(key[1]) if topic else None
+            if partition is not None and self._node_id in partition.replicas:
+                log = self._open(*key, **{of: read[name].get(key, 0) for name, of in checkpoints.OFFSETS.items()})
+                yield from log.recover(RECOVERY_SLICE_BYTES, clean)
+                self._hold(key, partition, log, read[checkpoints.HIGH_WATERMARKS].get(key, 0))
+            del self._unloaded[key]
+        self._written[checkpoints.CLEANER_OFFSETS] = read[checkpoints.CLEANER_OFFSETS]
+        self._write_cleaner_offsets()
+
+    def changed(self, now: Now) -> None:
         """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
         for work in (self._write_recovery_points, self._write_high_watermarks, self._compact):
             if self._timers[work][0] is None:
                 self._arm(work, now.monotonic_ms)
 
-    def _arm(self, work: Callable[[Clock], None], now_ms: int) -> None:
+    def _arm(self, work: Callable[[Now], None], now_ms: int) -> None:
         _, period_ms = self._timers[work]
         self._timers[work] = (now_ms + period_ms, period_ms)
 
@@ -198,7 +198,7 @@ class ReplicaManager:
 
     # -- background
 
-    def tick(self, now: Clock, budget_bytes: int) -> None:
+    def tick(self, now: Now, budget_bytes: int) -> None:
         """Timers that are due, then a slice of deletion and compaction."""
         self._now_ms = now.monotonic_ms
         for work, (due_ms, period_ms) in self._timers.items():
@@ -247,23 +247,23 @@ class ReplicaManager:
         self._write_high_watermarks()
         checkpoints.write_clean_shutdown(self._disk, broker_epoch)
 
-    def _clean_up(self, now: Clock) -> None:
+    def _clean_up(self, now: Now) -> None:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
         self._arm(self._clean_up, now.monotonic_ms)
         self.changed(now)
 
-    def _compact(self, now: Clock) -> None:
+    def _compact(self, now: Now) -> None:
         if not self._cleaner.busy:
             logs = [(replica.log, replica.last_stable_offset) for replica in self.replicas.values()]
             if self._cleaner.begin(logs, now.wall_ms) and not self._cleaner.busy:
                 self._arm(self._compact, now.monotonic_ms)
 
-    def _write_recovery_points(self, now: Clock | None = None) -> None:
+    def _write_recovery_points(self, now: Now | None = None) -> None:
         self._checkpoint(checkpoints.RECOVERY_POINTS, lambda replica: replica.log.recovery_point)
         self._checkpoint(checkpoints.LOG_START_OFFSETS, lambda replica: replica.log.log_start_offset)
 
-    def _write_high_watermarks(self, now: Clock | None = None) -> None:
+    def _write_high_watermarks(self, now: Now | None = None) -> None:
         self._checkpoint(checkpoints.HIGH_WATERMARKS, lambda replica: replica.high_watermark)
 
     def _write_cleaner_offsets(self) -> None:

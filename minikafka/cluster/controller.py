@@ -76,6 +76,8 @@ def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
     for name, number, partition in image.all_partitions():
         candidates = [broker for broker in partition.replicas if broker in live and broker in partition.isr]
         leader = candidates[0] if candidates else NO_LEADER
+        if partition.leader in candidates or leader == partition.leader:
+            continue
         change = {"partition_id": number, "topic_id": image.topics[name].topic_id, "leader": leader}
         records.append(MetadataRecord("PartitionChangeRecord", 2, change))
     return records
@@ -202,13 +204,19 @@ def alter_config(resource_type: int, resource_name: str, changes: Mapping[str, s
     ]
 
 
-def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> tuple[range, list[MetadataRecord]]:
+def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> list[MetadataRecord]:
     """The next block of producer ids for a broker (KIP-730). Ids of a block that was not used up are never given
     again.
     """
-    block = range(image.next_producer_id, image.next_producer_id + PRODUCER_ID_BLOCK_SIZE)
-    fields = {"broker_id": broker_id, "broker_epoch": broker_epoch, "next_producer_id": block.stop}
-    return block, [MetadataRecord("ProducerIdsRecord", 0, fields)]
+    next_id = image.next_producer_id + PRODUCER_ID_BLOCK_SIZE
+    fields = {"broker_id": broker_id, "broker_epoch": broker_epoch, "next_producer_id": next_id}
+    return [MetadataRecord("ProducerIdsRecord", 0, fields)]
+
+
+def producer_id_block(record: MetadataRecord) -> range:
+    """The block that a committed ProducerIdsRecord gives away."""
+    next_id = record.fields["next_producer_id"]
+    return range(next_id - PRODUCER_ID_BLOCK_SIZE, next_id)
 
 
 def _new_partition(topic_id: bytes, number: int, replicas: Sequence[int]) -> MetadataRecord:

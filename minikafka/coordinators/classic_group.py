@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators.classic_members import CONSUMER, Member, Members, subscribed_topics
 from minikafka.coordinators.classic_records import group_metadata, restored, tell_assignment
 from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE, TRANSITIONS
@@ -91,7 +91,7 @@ class ClassicGroup:
     def next_deadline(self) -> int | None:
         return self._earliest_ms
 
-    def tick(self, now: Clock) -> Sequence[Record]:
+    def tick(self, now: Now) -> Sequence[Record]:
         """Sessions that ended, ids never used, a rebalance or a sync that took too long."""
         now_ms = now.monotonic_ms
         for member_id, lapses_ms in list(self.members.pending.items()):
@@ -130,7 +130,7 @@ class ClassicGroup:
         self.empty_since_ms = value.current_state_timestamp if value.current_state_timestamp >= 0 else None
         self.topics = self._subscribed()
 
-    def loaded(self, now: Clock) -> None:
+    def loaded(self, now: Now) -> None:
         """The replay is over: from here on requests come."""
         self._live = True
         for member in self.members.values():
@@ -200,7 +200,7 @@ class ClassicGroup:
             "members": everybody,
         }
 
-    def prepare(self, event: str, why: str, now: Clock) -> None:
+    def prepare(self, event: str, why: str, now: Now) -> None:
         """Everybody must join again. An empty group gathers members for a while first (KIP-134)."""
         was_empty = self.state == EMPTY
         if self.state == COMPLETING:
@@ -220,11 +220,11 @@ class ClassicGroup:
         self.arm(self._join_deadline_ms)
         self.complete_if_all_joined(now)
 
-    def complete_if_all_joined(self, now: Clock) -> None:
+    def complete_if_all_joined(self, now: Now) -> None:
         if not self._gathering and self.members.all_joined:
             self._complete_join("all_joined", "all members have joined", now)
 
-    def _join_time_is_up(self, now: Clock) -> None:
+    def _join_time_is_up(self, now: Now) -> None:
         if self._gathering and self._newcomer and self._initial_remaining_ms > 0:
             self._newcomer = False
             delay_ms = min(self._initial_delay_ms, self._initial_remaining_ms)
@@ -235,7 +235,7 @@ class ClassicGroup:
         else:
             self._complete_join("rebalance_timeout", "the rebalance timeout is over", now)
 
-    def _complete_join(self, event: str, why: str, now: Clock) -> None:
+    def _complete_join(self, event: str, why: str, now: Now) -> None:
         """The barrier opens: who did not come is out (a static member keeps its place), the next generation begins."""
         self._join_deadline_ms = None
         for member in [each for each in self.members.values() if each.joining is None and not each.is_static]:
@@ -269,7 +269,7 @@ class ClassicGroup:
         self._sync_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms
         self.arm(self._sync_deadline_ms)
 
-    def _sync_time_is_up(self, now: Clock) -> None:
+    def _sync_time_is_up(self, now: Now) -> None:
         """Members that know the new generation and never asked for their share are out."""
         self._sync_deadline_ms = None
         late = list(self.members.unsynced)
@@ -305,7 +305,7 @@ class ClassicGroup:
                 group=self.group_id, member=member.member_id, client=client, instance=member.instance_id, why=why,
             )  # fmt: skip
 
-    def after_removal(self, event: str, why: str, now: Clock) -> None:
+    def after_removal(self, event: str, why: str, now: Now) -> None:
         if self.state in (STABLE, COMPLETING):
             self.prepare(event, why, now)
         elif self.state == PREPARING:
@@ -318,7 +318,7 @@ class ClassicGroup:
         if self._trace:
             self._trace.emit("GroupStateChanged", group=self.group_id, was=was, state=self.state, event=event, why=why)
 
-    def renew(self, member: Member, now: Clock) -> None:
+    def renew(self, member: Member, now: Now) -> None:
         member.expires_ms = now.monotonic_ms + member.session_timeout_ms
         self.arm(member.expires_ms)
 

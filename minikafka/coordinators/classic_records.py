@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators.classic_members import CONSUMER, Member, Members
 from minikafka.coordinators.classic_states import STABLE
 from minikafka.coordinators.runtime import Record
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minikafka.coordinators.classic_group import ClassicGroup
 
 
-def group_metadata(group: ClassicGroup, shares: Mapping[str, bytes], now: Clock) -> Record:
+def group_metadata(group: ClassicGroup, shares: Mapping[str, bytes], now: Now) -> Record:
     """GroupMetadata: generation, leader, protocol, and each member with its subscription and share."""
     members = [
         {

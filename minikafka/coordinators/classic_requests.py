@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import Member
 from minikafka.coordinators.classic_records import group_metadata
@@ -21,7 +21,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # how long a new member may wait for its f
 
 
 def join(
-    group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Clock
+    group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Now
 ) -> Decision:
     """JoinGroup. client: (client id, host). From version 4 on a new member is given its id, and asked to come again
     with it (KIP-394).
@@ -60,7 +60,7 @@ def supports(group: ClassicGroup, request: Message) -> bool:
     return request.protocol_type == group.protocol_type and group.members.support(names)
 
 
-def hand_out_id(group: ClassicGroup, client_id: str, session_timeout_ms: int, now: Clock) -> Decision:
+def hand_out_id(group: ClassicGroup, client_id: str, session_timeout_ms: int, now: Now) -> Decision:
     """A member that dies between its two requests is not waited for longer than a session."""
     member_id = group.new_member_id(client_id)
     group.members.pending[member_id] = now.monotonic_ms + session_timeout_ms
@@ -68,7 +68,7 @@ def hand_out_id(group: ClassicGroup, client_id: str, session_timeout_ms: int, no
     return (), {"error_code": Error.MEMBER_ID_REQUIRED, "member_id": member_id}
 
 
-def add(group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], now: Clock) -> Decision:
+def add(group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], now: Now) -> Decision:
     """A new member."""
     member = Member(
         request.member_id or group.new_member_id(request.group_instance_id or client[0]),
@@ -88,7 +88,7 @@ def add(group: ClassicGroup, operation: Operation, request: Message, client: tup
     return group.taken(), None
 
 
-def replace(group: ClassicGroup, operation: Operation, request: Message, version: int, now: Clock) -> Decision:
+def replace(group: ClassicGroup, operation: Operation, request: Message, version: int, now: Now) -> Decision:
     """A static member came back as a new process (KIP-345). While the group is stable and still agrees on the same
     protocol it simply goes on with the same share, and nobody else notices.
     """
@@ -111,7 +111,7 @@ def replace(group: ClassicGroup, operation: Operation, request: Message, version
     return group.taken(), None
 
 
-def join_again(group: ClassicGroup, operation: Operation, member: Member, request: Message, now: Clock) -> Decision:
+def join_again(group: ClassicGroup, operation: Operation, member: Member, request: Message, now: Now) -> Decision:
     """A member of before. If it says nothing new, and needn't lead, it missed the answer: here it is again."""
     unchanged = member.protocols == protocols(request)
     leads = member.member_id == group.members.leader
@@ -127,7 +127,7 @@ def join_again(group: ClassicGroup, operation: Operation, member: Member, reques
     return group.taken(), None
 
 
-def rejoin(group: ClassicGroup, why: str, now: Clock) -> None:
+def rejoin(group: ClassicGroup, why: str, now: Now) -> None:
     """A member waits behind the barrier; if there is none yet, it goes up."""
     if group.state == PREPARING:
         group.complete_if_all_joined(now)
@@ -145,7 +145,7 @@ def update(member: Member, request: Message) -> None:
     member.session_timeout_ms = request.session_timeout_ms
 
 
-def sync(group: ClassicGroup, operation: Operation, request: Message, now: Clock) -> Decision:
+def sync(group: ClassicGroup, operation: Operation, request: Message, now: Now) -> Decision:
     """SyncGroup. The leader brings the assignment; the others wait until it is committed."""
     member = group.members.check(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
@@ -169,7 +169,7 @@ def sync(group: ClassicGroup, operation: Operation, request: Message, now: Clock
     return [group_metadata(group, shares, now)], None  # apply() hands the shares out
 
 
-def heartbeat(group: ClassicGroup, request: Message, now: Clock) -> Decision:
+def heartbeat(group: ClassicGroup, request: Message, now: Now) -> Decision:
     """Heartbeat: the member lives, and learns whether it must join again."""
     member = group.members.check(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
@@ -180,7 +180,7 @@ def heartbeat(group: ClassicGroup, request: Message, now: Clock) -> Decision:
     return (), {"error_code": Error.NONE}
 
 
-def leave(group: ClassicGroup, leaving: Sequence[tuple[str, str | None, str | None]], now: Clock) -> Decision:
+def leave(group: ClassicGroup, leaving: Sequence[tuple[str, str | None, str | None]], now: Now) -> Decision:
     """LeaveGroup of (member id, instance id, reason) each; a static member may be named by its instance id alone."""
     results = []
     left = []
@@ -203,7 +203,7 @@ def leave(group: ClassicGroup, leaving: Sequence[tuple[str, str | None, str | No
     return group.taken(), {"members": results, "error_code": Error.NONE}
 
 
-def check_commit(group: ClassicGroup, member_id: str, generation: int, instance_id: str | None, now: Clock) -> None:
+def check_commit(group: ClassicGroup, member_id: str, generation: int, instance_id: str | None, now: Now) -> None:
     """Whether a commit counts. generation below 0: of somebody who is no member (an admin tool, a consumer that assigns
     partitions by hand), which only an empty group accepts. Errors: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION,
     FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS.

@@ -44,7 +44,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators import consumer_group_messages as messages
 from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
@@ -117,7 +117,7 @@ class ConsumerGroup:
     # -- requests and time: decide
 
     def heartbeat(
-        self, body: Message, client_id: str, client_host: str, now: Clock
+        self, body: Message, client_id: str, client_host: str, now: Now
     ) -> tuple[list[Record], dict[str, Any]]:
         """ConsumerGroupHeartbeat, already checked by itself (messages.check_request). Returns records and the answer.
 
@@ -129,7 +129,7 @@ class ConsumerGroup:
             return self._leave(body)
         return self._go_on(body, client_id, client_host, now)
 
-    def tick(self, now: Clock) -> list[Record]:
+    def tick(self, now: Now) -> list[Record]:
         """Fences members whose session or rebalance timeout is over."""
         fenced = self._timeouts.expired(self.state.members, now)
         return self._fence([self.state.members[member_id] for member_id in fenced], fenced) if fenced else []
@@ -146,7 +146,7 @@ class ConsumerGroup:
         self.state.apply(name, key, value)
         self._events.applied(self.state, name, key, value, was)
 
-    def loaded(self, now: Clock) -> None:
+    def loaded(self, now: Now) -> None:
         """The replay is over: every member gets a full session, and its full time to revoke."""
         self._events.live = True
         for member in self.state.members.values():
@@ -211,7 +211,7 @@ class ConsumerGroup:
     # -- the steps of a heartbeat
 
     def _go_on(
-        self, body: Message, client_id: str, client_host: str, now: Clock
+        self, body: Message, client_id: str, client_host: str, now: Now
     ) -> tuple[list[Record], dict[str, Any]]:
         self._refuse_if_full(body.member_id)
         records: list[Record] = []
@@ -281,7 +281,7 @@ class ConsumerGroup:
             records.append(Record("ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None))
         return group_epoch
 
-    def _next_target(self, step: Step, group_epoch: int, now: Clock, records: list[Record]) -> tuple[int, Target]:
+    def _next_target(self, step: Step, group_epoch: int, now: Now, records: list[Record]) -> tuple[int, Target]:
         """The target's epoch and this member's part of it; made anew if the group epoch has grown, but not more often
         than group.consumer.assignment.interval.ms, so that many members that come at once cost one (KIP-1263).
         """

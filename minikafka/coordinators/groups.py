@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators import classic_requests as requests
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import CONSUMER
@@ -64,7 +64,7 @@ class Groups:
         elif value is not None or isinstance(self.groups.get(key.group_id), ConsumerGroup):
             self._consumer_to_fill(key.group_id).apply(name, key, value)
 
-    def loaded(self, now: Clock) -> Iterable[str]:
+    def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over."""
         self._live = True
         for group_id, group in self.groups.items():
@@ -75,7 +75,7 @@ class Groups:
             self._trace.emit("GroupLoaded", partition=self._partition, groups=list(self.groups), members=members)
         return list(self.groups)
 
-    def tick(self, key: str, now: Clock) -> Sequence[Record]:
+    def tick(self, key: str, now: Now) -> Sequence[Record]:
         """Sessions and rebalances; now and then, offsets that expired."""
         group = self.groups.get(key)
         if group is None:
@@ -97,7 +97,7 @@ class Groups:
     # -- classic groups
 
     def join(
-        self, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Clock
+        self, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Now
     ) -> Decision:
         """JoinGroup; the first one makes the group."""
         lowest, highest = self._config["group.min.session.timeout.ms"], self._config["group.max.session.timeout.ms"]
@@ -116,15 +116,15 @@ class Groups:
         self._take_over(request.group_id, new, now)
         return [*(group.tombstones() if group else ()), empty, *records], answer
 
-    def sync(self, operation: Operation, request: Message, now: Clock) -> Decision:
+    def sync(self, operation: Operation, request: Message, now: Now) -> Decision:
         """SyncGroup."""
         return requests.sync(self._classic(request.group_id), operation, request, now)
 
-    def heartbeat(self, request: Message, now: Clock) -> Decision:
+    def heartbeat(self, request: Message, now: Now) -> Decision:
         """Heartbeat."""
         return requests.heartbeat(self._classic(request.group_id), request, now)
 
-    def leave(self, request: Message, version: int, now: Clock) -> Decision:
+    def leave(self, request: Message, version: int, now: Now) -> Decision:
         """LeaveGroup: one member before version 3, then many."""
         group = self._classic(request.group_id)
         if version >= 3:
@@ -136,7 +136,7 @@ class Groups:
 
     # -- consumer groups (KIP-848)
 
-    def consumer_heartbeat(self, request: Message, client: tuple[str, str], now: Clock) -> Decision:
+    def consumer_heartbeat(self, request: Message, client: tuple[str, str], now: Now) -> Decision:
         """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
@@ -153,7 +153,7 @@ class Groups:
 
     # -- offsets
 
-    def commit(self, request: Message, version: int, now: Clock) -> Decision:
+    def commit(self, request: Message, version: int, now: Now) -> Decision:
         """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand."""
         group = self.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
@@ -282,7 +282,7 @@ class Groups:
         delay_ms, size = self._config["group.initial.rebalance.delay.ms"], self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace, self._live)
 
-    def _take_over(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Clock) -> None:
+    def _take_over(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Now) -> None:
         """A group is new, or has another kind than before."""
         self.groups[group_id] = group
         self._look_later(group_id, now)
@@ -304,10 +304,10 @@ class Groups:
             del self.groups[group_id]
             self._look_at_ms.pop(group_id, None)
 
-    def _look_later(self, group_id: str, now: Clock) -> None:
+    def _look_later(self, group_id: str, now: Now) -> None:
         self._look_at_ms[group_id] = now.monotonic_ms + self._config["offsets.retention.check.interval.ms"]
 
-    def _expired(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Clock) -> list[Record]:
+    def _expired(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Now) -> list[Record]:
         """Tombstones of offsets that nobody came back for (offsets.retention.minutes), and of a group that is left
         with nothing.
         """

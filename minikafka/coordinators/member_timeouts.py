@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.coordinators.consumer_member import LEAVE_STATIC_EPOCH, Member, MemberState
 from minikafka.coordinators.deadlines import Deadlines
 
@@ -20,11 +20,11 @@ class MemberTimeouts:
         self._sessions = Deadlines()
         self._revocations = Deadlines()
 
-    def heard(self, member_id: str, now: Clock) -> None:
+    def heard(self, member_id: str, now: Now) -> None:
         """The member is alive; its session begins anew."""
         self._sessions.set(member_id, now.monotonic_ms + self._session_timeout_ms)
 
-    def moved(self, member: Member, now: Clock) -> None:
+    def moved(self, member: Member, now: Now) -> None:
         """The member's current assignment changed: it may have to revoke now."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations.set(member.member_id, now.monotonic_ms + member.rebalance_timeout_ms)
@@ -34,7 +34,7 @@ class MemberTimeouts:
         deadlines = [self._sessions.next(), self._revocations.next()]
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
-    def expired(self, members: Mapping[str, Member], now: Clock) -> dict[str, str]:
+    def expired(self, members: Mapping[str, Member], now: Now) -> dict[str, str]:
         """Who is to be fenced, and why. Each gets its time once more, should the records that fence it be lost."""
         fenced = {}
         for member_id in self._revocations.due(now.monotonic_ms):

@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from minikafka.cluster.quorum import Clock
+from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
@@ -73,7 +73,7 @@ class Operation:
 # What decide gives: records, and the answer once they are committed. Without an answer the operation is kept by
 # whoever decided, and finished later (a JoinGroup waits for the other members).
 Decision = tuple[Sequence[Record], Answer | None]
-Decide = Callable[[Operation, Clock], Decision]
+Decide = Callable[[Operation, Now], Decision]
 Notice = Callable[[str, Exception], None]
 
 
@@ -83,10 +83,10 @@ class State(Protocol):
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in one committed record, live or in a replay."""
 
-    def loaded(self, now: Clock) -> Iterable[str]:
+    def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: sessions begin. Returns the keys that are there."""
 
-    def tick(self, key: str, now: Clock) -> Sequence[Record]:
+    def tick(self, key: str, now: Now) -> Sequence[Record]:
         """The deadline of a key has come: what that means for it."""
 
     def next_deadline(self, key: str) -> int | None:
@@ -168,7 +168,7 @@ class Shard:
             except UnknownRecord:
                 return  # of a newer Kafka, or of a feature that is not here
 
-    def run(self, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
+    def run(self, key: str, decide: Decide, operation: Operation, now: Now) -> None:
         """Decide and append; a request for a key whose last records are not committed yet queues."""
         if not operation.is_done:
             self.open[operation] = None
@@ -198,7 +198,7 @@ class Shard:
         self._arm(key)
 
     def _append(
-        self, key: str, records: Sequence[Record], operation: Operation, answer: Answer | None, now: Clock
+        self, key: str, records: Sequence[Record], operation: Operation, answer: Answer | None, now: Now
     ) -> None:
         encoded = [encode_coordinator_record(*record) for record in records]
         batch = bytearray(encode_batch([(now.wall_ms, name, value, []) for name, value in encoded]))
@@ -212,7 +212,7 @@ class Shard:
         self._pending.append(Pending(appended.last_offset + 1, key, encoded, operation, answer))
         self._queued[key] = []
 
-    def commit(self, now: Clock) -> None:
+    def commit(self, now: Now) -> None:
         """Apply and answer what the high watermark has passed; let in the requests that waited for it."""
         while self._pending and self._pending[0].next_offset <= self.replica.high_watermark:
             done = self._pending.popleft()
@@ -241,7 +241,7 @@ class Runtime:
     def __init__(
         self,
         new_state: Callable[[int], State],
-        written: Callable[[int, Clock], None],
+        written: Callable[[int, Now], None],
         wake: Callable[[Operation], None],
         notice: Notice,
     ) -> None:
@@ -278,7 +278,7 @@ class Runtime:
             raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def submit(self, partition: int, key: str, decide: Decide, now: Clock) -> Operation:
+    def submit(self, partition: int, key: str, decide: Decide, now: Now) -> Operation:
         """A request for a key. It may be done at once, or when its records are committed, or later."""
         shard = self.shard(partition)
 
@@ -290,7 +290,7 @@ class Runtime:
         self._run(partition, shard, key, decide, operation, now)
         return operation
 
-    def high_watermark_advanced(self, partition: int, now: Clock) -> None:
+    def high_watermark_advanced(self, partition: int, now: Now) -> None:
         """Something may be committed now."""
         shard = self.shards.get(partition)
         if shard is not None and not shard.failed:
@@ -299,7 +299,7 @@ class Runtime:
                 shard.commit(now)
                 self._appended_since(end, partition, shard, now)
 
-    def tick(self, now: Clock, budget_bytes: int) -> None:
+    def tick(self, now: Now, budget_bytes: int) -> None:
         """Timers, and a slice of loading."""
         for partition, key in self._timers.due(now.monotonic_ms):
             shard = self.shards.get(partition)
@@ -326,12 +326,12 @@ class Runtime:
         for partition in list(self.shards):
             self.resigned(partition)
 
-    def _tick_key(self, partition: int, shard: Shard, key: str, now: Clock) -> None:
+    def _tick_key(self, partition: int, shard: Shard, key: str, now: Now) -> None:
         if not shard.replica.enough_in_sync:  # the key stays due
             self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
             return
 
-        def decide(_: Operation, now: Clock) -> Decision:
+        def decide(_: Operation, now: Now) -> Decision:
             try:
                 return shard.state.tick(key, now), {}
             except Exception:
@@ -340,7 +340,7 @@ class Runtime:
 
         self._run(partition, shard, key, decide, Operation(lambda done: shard.open.pop(done, None)), now)
 
-    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Clock) -> None:
+    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Now) -> None:
         end = shard.replica.log.log_end_offset
         with self._failing(partition, shard):
             shard.run(key, decide, operation, now)
@@ -361,7 +361,7 @@ class Runtime:
             shard.close(KafkaError(Error.NOT_COORDINATOR))
             self._notice(f"{shard.replica.log.directory} failed, its groups have no coordinator here: {error}", error)
 
-    def _appended_since(self, end: int, partition: int, shard: Shard, now: Clock) -> None:
+    def _appended_since(self, end: int, partition: int, shard: Shard, now: Now) -> None:
         """Followers wait for what was appended. It may be committed at once: a partition of one replica waits for
         nobody. Then requests that queued are let in, and may append more.
         """

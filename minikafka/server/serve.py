@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.broker import Broker, Now
+from minikafka.broker.broker import Broker
+from minikafka.clock import Now
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Notice, Reply, Request
 from minikafka.server.addresses import CannotServe, listen_socket

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from minikafka.broker.broker import Now
+from minikafka.clock import Now
 
 MIDNIGHT_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z, when every simulation begins
 

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from minikafka.broker.broker import Broker, Now
+from minikafka.broker.broker import Broker
+from minikafka.clock import Now
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Done, Reply
 from minikafka.storage.disk import MemoryDisk

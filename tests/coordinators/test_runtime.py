@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from minikafka.broker.broker import Now
+from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.coordinators.runtime import Record, Runtime

@@ -15,7 +15,8 @@ from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.target_assignment import assignor_names
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
     from minikafka.broker.waiting import Wait
 
 KEY, VERSIONS = 68, (0, 1)

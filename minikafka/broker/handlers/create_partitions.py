@@ -15,7 +15,8 @@ from minikafka.cluster.metadata import MetadataRecord
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
 
 KEY, VERSIONS = 37, (0, 3)
 

@@ -17,7 +17,8 @@ from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
 
 KEY, VERSIONS = 19, (2, 7)
 

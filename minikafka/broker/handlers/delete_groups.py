@@ -12,7 +12,8 @@ from minikafka.broker.waiting import Wait
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
     from minikafka.coordinators.groups import Groups
     from minikafka.coordinators.runtime import Decision, Operation
 

@@ -19,7 +19,8 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
 
 KEY, VERSIONS = 1, (4, 13)
 

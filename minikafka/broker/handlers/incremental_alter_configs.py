@@ -24,7 +24,8 @@ from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, Metadata
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
 
 KEY, VERSIONS = 44, (0, 1)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
     from minikafka.broker.waiting import Wait
 
 KEY, VERSIONS = 13, (0, 5)

@@ -27,7 +27,8 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
 
 KEY, VERSIONS = 3, (0, 13)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker.handlers.offset_commit import merged, without_unknown
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
     from minikafka.broker.waiting import Wait
 
 KEY, VERSIONS = 47, (0, 0)

@@ -21,7 +21,8 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call, Now
+    from minikafka.broker.broker import Broker, Call
+    from minikafka.clock import Now
     from minikafka.cluster.replica import Replica
 
 KEY, VERSIONS = 0, (3, 9)

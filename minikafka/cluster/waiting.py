@@ -1,0 +1,190 @@
+"""Answers that can't be given yet. (Apache Kafka calls the place where they wait a purgatory.)
+
+A request that must wait is one `Wait`, and there is no other way to wait. It ends once, with an answer or an error:
+when what it waits for has moved, when somebody who keeps it says so (a group whose members are all there), or at its
+deadline. What a request may wait for has a key:
+
+    ("log_end", topic, partition)           records were appended
+    ("high_watermark", topic, partition)    the in-sync replicas have them
+    ("metadata",)                           records of the metadata log were committed
+    another Wait                            it ended
+
+Waits are found by key, by connection and by deadline. Nothing looks at all of them to find one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+Answer = dict[str, Any]
+Attempt = Callable[["Wait", Any, bool], Answer | None]
+
+FOR_EVER_MS = 1 << 62
+MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
+
+
+class Wait:
+    """One answer that is not there yet.
+
+    attempt(wait, now, expired): the answer's fields, or None to go on waiting; KafkaError to refuse. Without it the
+    wait is ended by whoever keeps it. keys: what may change the answer. deadline_ms: monotonic; a wait that gives no
+    answer then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive under the keys before
+    another attempt makes sense. again: the request begins anew when it ends, there is no answer yet.
+    """
+
+    __slots__ = ("_attempt", "again", "answer", "deadline_ms", "error", "keys", "missing_bytes", "on_end")
+
+    def __init__(
+        self,
+        keys: Sequence[Hashable] = (),
+        deadline_ms: int = FOR_EVER_MS,
+        attempt: Attempt | None = None,
+        *,
+        on_end: Callable[[Wait], object] | None = None,
+        again: bool = False,
+    ) -> None:
+        self.keys = tuple(dict.fromkeys(keys))
+        self.deadline_ms = deadline_ms
+        self.missing_bytes = 0
+        self.again = again
+        self.answer: Answer | None = None
+        self.error: KafkaError | None = None
+        self.on_end = on_end
+        self._attempt = attempt
+
+    @property
+    def is_done(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def finish(self, answer: Answer) -> None:
+        """It ends with an answer, if it has not ended."""
+        if not self.is_done:
+            self.answer = answer
+            self._end()
+
+    def fail(self, error: KafkaError) -> None:
+        """It ends with an error, if it has not ended."""
+        if not self.is_done:
+            self.error = error
+            self._end()
+
+    def attempt(self, now: Any, expired: bool = False) -> None:
+        """Look whether it can end now. expired: it must."""
+        if self.is_done:
+            return
+        try:
+            answer = None if self._attempt is None else self._attempt(self, now, expired)
+        except KafkaError as error:
+            self.fail(error)
+            return
+        if answer is not None:
+            self.finish(answer)
+        elif expired:
+            self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
+
+    def _end(self) -> None:
+        if self.on_end is not None:
+            self.on_end(self)
+
+
+@dataclass(slots=True, eq=False)
+class Parked:
+    """A Wait with the connection and the request that it belongs to (both opaque here)."""
+
+    wait: Wait
+    connection: Hashable
+    request: Any
+
+
+class Waiting:
+    """All parked requests of a node, by connection (at most one each), by key and by deadline."""
+
+    def __init__(self) -> None:
+        self._by_connection: dict[Hashable, Parked] = {}
+        self._by_key: dict[Hashable, dict[Hashable, Parked]] = {}
+        self._deadlines: list[tuple[int, int, Parked]] = []
+        self._ended: deque[Parked] = deque()
+        self._number = 0
+        self._keys = 0
+
+    def __len__(self) -> int:
+        return len(self._by_connection)
+
+    def has_room(self, wait: Wait) -> bool:
+        """Whether all parked requests together still wait for few enough keys. One that waits for a single key always
+        may: a connection has one request here.
+        """
+        return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
+
+    def park(self, wait: Wait, connection: Hashable, request: Any) -> None:
+        """Keep a connection's request until its wait ends."""
+        assert connection not in self._by_connection, "one request of a connection at a time"
+        assert not wait.is_done, "what has ended is answered, not parked"
+        parked = self._by_connection[connection] = Parked(wait, connection, request)
+        wait.on_end = lambda _: self._ended.append(parked)
+        self._keys += len(wait.keys)
+        for key in wait.keys:
+            self._by_key.setdefault(key, {})[connection] = parked
+        if wait.deadline_ms < FOR_EVER_MS:
+            self._number += 1
+            heapq.heappush(self._deadlines, (wait.deadline_ms, self._number, parked))
+
+    def moved(self, key: Hashable, size_bytes: int) -> list[Parked]:
+        """Something arrived under a key: those parked requests that are worth an attempt now."""
+        ready = []
+        for parked in self._by_key.get(key, {}).values():
+            parked.wait.missing_bytes -= size_bytes
+            if parked.wait.missing_bytes <= 0:
+                ready.append(parked)
+        return ready
+
+    def expired(self, now_ms: int) -> Iterator[Parked]:
+        """Those whose deadline has come."""
+        while (deadline := self.next_deadline()) is not None and deadline <= now_ms:
+            yield heapq.heappop(self._deadlines)[2]
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms of the earliest deadline."""
+        while self._deadlines and not self._is_parked(self._deadlines[0][2]):
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def everything(self) -> list[Parked]:
+        """All of them, for a node that stops."""
+        return list(self._by_connection.values())
+
+    def ended(self) -> Iterator[Parked]:
+        """Takes out those that have ended, in that order; more may end meanwhile."""
+        while self._ended:
+            parked = self._ended.popleft()
+            if self._is_parked(parked):
+                self._remove(parked)
+                yield parked
+
+    def drop(self, connection: Hashable) -> None:
+        """The connection is gone, and what it waited for with it."""
+        parked = self._by_connection.get(connection)
+        if parked is not None:
+            self._remove(parked)
+
+    def _is_parked(self, parked: Parked) -> bool:
+        return self._by_connection.get(parked.connection) is parked
+
+    def _remove(self, parked: Parked) -> None:
+        parked.wait.on_end = None
+        del self._by_connection[parked.connection]
+        self._keys -= len(parked.wait.keys)
+        for key in parked.wait.keys:
+            under_key = self._by_key[key]
+            del under_key[parked.connection]
+            if not under_key:
+                del self._by_key[key]
+        if len(self._deadlines) > 64 + 2 * len(self._by_connection):  # answered long before their deadlines
+            self._deadlines = [entry for entry in self._deadlines if self._is_parked(entry[2])]
+            heapq.heapify(self._deadlines)
