@@ -144,7 +144,7 @@ class Quorum:
     def _replay(self) -> None:
         offset = -1
         try:
-            for offset, record in self._records():  # noqa: B007 (told if the next one fails)
+            for offset, record in self._records():
                 self._commit(offset, record)
         except (DecodeError, LookupError, AssertionError) as error:
             why = f"holds metadata that minikafka does not understand, behind offset {offset} ({error!r}). {_ANOTHER}"
