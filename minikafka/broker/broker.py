@@ -13,60 +13,36 @@ image.
 
 from __future__ import annotations
 
-import base64
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, NamedTuple
 
+from minikafka.broker.calls import Call, Client, refusal
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
-from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
-from minikafka.storage.checkpoints import read_meta_properties, write_meta_properties
+from minikafka.storage.data_folder import identify
 from minikafka.storage.disk import Disk, Random
+from minikafka.storage.errors import as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.schema import Encoded, Message
+from minikafka.wire.schema import Encoded
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
 ALL_BYTES = 1 << 62  # as many as any request may wait for
-DECISION_TIMEOUT_MS = 30_000
-
-@dataclass(slots=True)
-class Client:
-    """One connection as the broker sees it. software: name and version if the client told them (KIP-511)."""
-
-    listener: str
-    host: str
-    client_id: str | None = None
-    software: str = ""
-
-
-class Call(NamedTuple):
-    """A request on its way through a handler."""
-
-    connection: Connection
-    client: Client
-    api: str
-    version: int
-    correlation_id: int
-    body: Message
-    handler: ModuleType
-
+IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
 
 class Broker:
     """A node: broker and controller in one.
@@ -85,16 +61,14 @@ class Broker:
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
-        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self)
+        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
         self.quorum = Quorum(disk, node_id, [node_id], self._committed, trace, self)
+        self.control = ControlPlane(self)
         self.cluster_id = ""
-        self.broker_epoch = -1
         self.ready = False
         self.stopped: str | None = None
         self._disk = disk
-        self._producer_ids = range(0)
-        self._then: deque[tuple[int, Callable[[], None]]] = deque()  # what goes on once the quorum has got so far
         self._told: deque[str] = deque(maxlen=100)
         self._moved: deque[tuple[Hashable, int]] = deque()
         self._now = Now(0, 0)
@@ -106,23 +80,33 @@ class Broker:
         """Format an empty disk or replay what is there, register, and begin to recover the logs (goes on in tick)."""
         self._enter(now)
         try:
-            directory_id = self._identity()
-            self.quorum.start(now)
-            self.quorum.hand_on()
-            self._register(directory_id, now)
+            with as_storage_errors(str(self._disk)):
+                identity = identify(self._disk, self.node_id, self.random_uuid)
+                self.cluster_id = identity.cluster_id
+                for line in self.quorum.start(now):
+                    self.notice(line)
+                self.quorum.replay()
+                self.control.register(identity.directory_id, now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
 
     def stop(self, now: Now) -> None:
-        """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery."""
+        """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery. While
+        logs are still being recovered nothing is written: the next start begins where this one did.
+        """
         self._enter(now)
         self.groups.close()
         for parked in self.waiting.everything():
             parked.wait.attempt(now, expired=True)
         self._wake(now)
-        self.replicas.close(self.broker_epoch)
-        self.quorum.close()
+        try:
+            with as_storage_errors(str(self._disk)):
+                if self.ready:
+                    self.replicas.close(self.control.broker_epoch)
+                self.quorum.close()
+        except KafkaError as error:
+            self.storage_failed(error)
 
     def connected(self, connection: Connection, listener: str, host: str) -> None:
         """A client came. listener: the name of the listener it used, which decides the addresses it is told."""
@@ -158,8 +142,8 @@ class Broker:
             )
             self._refuse_version(connection, version)
         else:
-            api, version, correlation_id = request.api.name, request.version, request.correlation_id
-            self._serve(Call(connection, client, api, version, correlation_id, request.body, handler), now)
+            of = (request.api.name, request.version, request.correlation_id, request.body)
+            self._serve(Call(connection, client, *of, handler), now)
         self.trace.cause = None
         self._wake(now)
 
@@ -184,35 +168,9 @@ class Broker:
         if self._recovery is not None:
             return soonest
         deadlines = (self.waiting.next_deadline(), self.groups.next_deadline(), self.replicas.next_deadline())
-        return max(soonest, min(at for at in deadlines if at is not None))
+        return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
 
     # -- for handlers
-
-    def decide(
-        self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer], timeout_ms: int = DECISION_TIMEOUT_MS
-    ) -> Answer | Wait:
-        """Append the controller's decision to the metadata log; the answer is made once the decision is committed."""
-        if not records:
-            return answer()
-        offset = self.quorum.append(records, now)
-
-        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-            return answer() if self.quorum.applied_offset >= offset else None
-
-        return Wait([("metadata",)], now.monotonic_ms + timeout_ms, attempt)
-
-    def next_producer_id(self, now: Now) -> int | Wait:
-        """A producer id that was never given before (KIP-730: out of a block that the controller hands out). Without
-        one left: what the request must wait for before it asks again.
-        """
-        if self._producer_ids:
-            producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
-            return producer_id
-        records = controller.allocate_producer_ids(self.image, self.node_id, self.broker_epoch)
-        wait = self.decide(records, now, dict)
-        assert isinstance(wait, Wait), "a block of ids is a record"
-        wait.again = True
-        return wait
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Tell parked requests that something arrived under a key."""
@@ -226,7 +184,8 @@ class Broker:
 
     def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
         """The end of a log moved."""
-        self.replicas.changed(now)
+        if replica.log.topic != METADATA_TOPIC:  # which is synced, and has no place in the checkpoints
+            self.replicas.changed(now)
         self.moved(("log_end", replica.log.topic, replica.log.partition), size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
@@ -256,7 +215,7 @@ class Broker:
         handler = call.handler
         with self._guarded(call):
             if getattr(handler, "DECIDES", False) and not self.quorum.is_settled:
-                answer: Answer | Wait | None = self._settled(now)
+                answer: Answer | Wait | None = self.control.settled(now)
             else:
                 try:
                     answer = handler.handle(self, call, now)
@@ -270,16 +229,6 @@ class Broker:
                 self._end(call, answer, now)
             else:
                 self.waiting.park(answer, call.connection, call)
-
-    def _settled(self, now: Now) -> Wait:
-        """The controller decides on committed state only: a request waits while an earlier decision is not committed,
-        and then begins.
-        """
-
-        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-            return {} if self.quorum.is_settled else None
-
-        return Wait([("metadata",)], now.monotonic_ms + DECISION_TIMEOUT_MS, attempt, again=True)
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""
@@ -354,14 +303,13 @@ class Broker:
     def _followers(self, key: Hashable, now: Now) -> None:
         """The state machines of this node that read what is committed: the image, and the groups."""
         match key:
-            case ("high_watermark", topic, number):
+            case ("high_watermark", str(topic), int(number)):
                 if topic == METADATA_TOPIC:
                     self.quorum.hand_on()
                 elif topic == OFFSETS_TOPIC:
                     self.groups.high_watermark_advanced(number, now)
             case ("metadata",):
-                while self._then and self._then[0][0] <= self.quorum.applied_offset:
-                    self._then.popleft()[1]()
+                self.control.go_on(now)
 
     def _refuse_version(self, connection: Connection, refused: messages.UnsupportedVersion) -> None:
         """ApiVersions answers in version 0, with what it does speak (KIP-511). For all else Kafka closes the
@@ -380,56 +328,17 @@ class Broker:
     def _close(self, connection: Connection, why: str) -> None:
         self.outbox.append(Close(connection, why))
 
-    def _identity(self) -> bytes:
-        """The cluster's and the log directory's ids from meta.properties, made on an empty disk. Returns the latter,
-        16 bytes.
-        """
-        properties = read_meta_properties(self._disk)
-        if properties is None:
-            cluster_id, directory_id = self.random_uuid(), self.random_uuid()
-            properties = {
-                "version": "1",
-                "cluster.id": uuid_text(cluster_id),
-                "node.id": str(self.node_id),
-                "directory.id": uuid_text(directory_id),
-            }
-            write_meta_properties(self._disk, properties)
-        if properties["node.id"] != str(self.node_id):
-            raise KafkaError(
-                Error.KAFKA_STORAGE_ERROR,
-                f"this data directory belongs to node {properties['node.id']}, but this is node {self.node_id}",
-            )
-        self.cluster_id = properties["cluster.id"]
-        return base64.urlsafe_b64decode(properties["directory.id"] + "==")
-
-    def _register(self, directory_id: bytes, now: Now) -> None:
-        """Join the cluster. What needs the image goes on when the registration is in it."""
-        if not self.image.features:
-            self.quorum.append(controller.feature_levels(), now)
-        self.broker_epoch = self.quorum.end_offset
-        records = controller.register_broker(
-            self.node_id, self.random_uuid(), directory_id, self.config.advertised, self.broker_epoch
-        )
-        self._then.append((self.quorum.append(records, now), self._registered))
-
-    def _registered(self) -> None:
-        live = {broker.broker_id for broker in self.image.live_brokers()}
-        elections = controller.elect_leaders(self.image, live)
-        if elections:
-            self._then.append((self.quorum.append(elections, self._now), self._elected))
-        else:
-            self._elected()
-
-    def _elected(self) -> None:
-        self._recovery = self.replicas.load(self._now)
+    def recover(self, now: Now) -> None:
+        """The node is in the cluster: its logs are opened, and metadata is followed as it comes."""
+        self._recovery = self.replicas.load(now)
 
     def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
         for offset, record in enumerate(records, first_offset):
             self.image.apply(offset, record)
-            if record.name == "ProducerIdsRecord" and record.fields["broker_epoch"] == self.broker_epoch:
-                self._producer_ids = controller.producer_id_block(record)
-            for key in self.replicas.follow(record):
-                self.moved(key, ALL_BYTES)
+            self.control.follow(record)
+            if self._recovery is not None or self.ready:  # else it is history, and `load` looks at the outcome
+                for key in self.replicas.follow(record):
+                    self.moved(key, ALL_BYTES)
             if self.ready:
                 self.groups.follow(record)
         self.descriptions.clear()
@@ -438,23 +347,11 @@ class Broker:
     def _recover(self) -> None:
         assert self._recovery is not None
         budget = BACKGROUND_BUDGET_BYTES
-        for spent in self._recovery:
-            budget -= spent
-            if budget <= 0:
-                return
+        with as_storage_errors(str(self._disk)):
+            for spent in self._recovery:
+                budget -= spent
+                if budget <= 0:
+                    return
         self._recovery = None
         self.ready = True
         self.groups.start()
-
-
-def refusal(api: str, error: KafkaError) -> dict[str, Any]:
-    """The answer to a request that failed as a whole. Where an API has no field for that, the connection is closed."""
-    fields = messages.API[api].response.struct.by_attribute
-    if "error_code" not in fields:
-        return {"close": f"sent {api}, which failed: {error.message}"}
-    return {"error_code": error.error} | ({"error_message": error.message} if "error_message" in fields else {})
-
-
-def uuid_text(value: bytes) -> str:
-    """A uuid as Kafka writes it: base64, URL-safe, without padding."""
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

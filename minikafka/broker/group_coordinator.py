@@ -10,25 +10,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from minikafka.broker.waiting import Wait
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
-from minikafka.clock import Now
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
-from minikafka.coordinators.runtime import Answer, Decision, Operation, Runtime
+from minikafka.coordinators.runtime import Decision, Runtime
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
 
-FOR_EVER_MS = 1 << 62  # the group's own timers end a wait
-ALL_BYTES = 1 << 62
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
-Ask = Callable[[Groups, Operation], Decision]
-Refuse = Callable[[KafkaError], Answer]
-Shape = Callable[[Answer], Answer]
+OF_MEMBERS = (
+    "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
+)  # fmt: skip
+
+Ask = Callable[[Groups, Wait], Decision]
 
 
 class GroupCoordinator:
@@ -37,9 +38,7 @@ class GroupCoordinator:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._topics_went = False
-        self._runtime = Runtime(
-            self._new_state, self._written, lambda operation: broker.moved(operation, ALL_BYTES), broker.notice
-        )
+        self._runtime = Runtime(self._new_state, broker.notice)
 
     # -- life
 
@@ -49,7 +48,7 @@ class GroupCoordinator:
         for number, partition in topic.partitions.items() if topic else ():
             self._lead_or_not(number, partition)
 
-    def follow(self, record: MetadataRecord, now: Now) -> None:
+    def follow(self, record: MetadataRecord) -> None:
         """A metadata record was committed: partitions of the offsets topic may come and go, and topics with offsets
         committed for them.
         """
@@ -69,6 +68,10 @@ class GroupCoordinator:
         if self._topics_went:
             self._topics_went = False
             self._forget_offsets(now)
+
+    def high_watermark_advanced(self, partition: int, now: Now) -> None:
+        """Records of a partition of the offsets topic are committed."""
+        self._runtime.high_watermark_advanced(partition, now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         self._runtime.tick(now, budget_bytes)
@@ -103,36 +106,17 @@ class GroupCoordinator:
             state for number in self._runtime.shards if isinstance(state := self._runtime.shard(number).state, Groups)
         ]
 
-    def change(
-        self, request: Call, group_id: str, ask: Ask, refuse: Refuse, now: Now, shape: Shape = lambda answer: answer
-    ) -> Answer | Wait:
-        """Ask a group for a decision, and answer once it is committed. refuse: how the API says an error. shape: what
-        the request's version asks of the answer.
-        """
-        operation = self.submit(group_id, ask, now)
-
-        def attempt(_: Now, expired: bool) -> Answer | None:
-            answer = operation.answer
-            if operation.error is not None or (answer is None and expired):
-                answer = refuse(operation.error or KafkaError(Error.NOT_COORDINATOR))
-            if answer is not None and self._broker.trace:
-                self._tell(request, group_id, answer)
-            return None if answer is None else shape(answer)
-
-        return Wait([operation], FOR_EVER_MS, attempt)
-
-    def submit(self, group_id: str, ask: Ask, now: Now) -> Operation:
-        """The operation of a question; its errors stand in it."""
+    def ask(self, group_id: str, ask: Ask, now: Now) -> Wait:
+        """Ask a group for a decision. The answer, or the error, comes when it is committed, or when the group says."""
+        wait = Wait()
         try:
-            partition = self.partition(group_id)
-            state = self.state(group_id)
-            return self._runtime.submit(partition, group_id, lambda operation, _: ask(state, operation), now)
+            partition, state = self.partition(group_id), self.state(group_id)
+            self._runtime.submit(partition, group_id, lambda wait, _: ask(state, wait), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-            refused = Operation(lambda _: None)
-            refused.fail(error)
-            return refused
+            wait.fail(error)
+        return wait
 
     def creation(self) -> list[MetadataRecord]:
         """The records that make the offsets topic; none if it is there."""
@@ -149,6 +133,19 @@ class GroupCoordinator:
         }
         return controller.create_topic(broker.image, OFFSETS_TOPIC, broker.random_uuid(), placement, configs)
 
+    def tell_refusal(self, request: Call, answer: Answer) -> None:
+        """The trace event of a refused request of a member, by whatever the API calls it."""
+        if not self._broker.trace or request.api not in OF_MEMBERS:
+            return
+        code = answer.get("error_code", Error.NONE)
+        if code == Error.NONE and request.api == "OffsetCommit":
+            code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
+        if code != Error.NONE:
+            member = request.body.to_dict().get("member_id") or request.client.client_id or ""
+            self._broker.trace.emit(
+                "MemberRefused", group=request.body.group_id, member=member, api=request.api, error=Error(code).name
+            )
+
     # -- inside
 
     def _new_state(self, partition: int) -> Groups:
@@ -163,10 +160,6 @@ class GroupCoordinator:
         parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
         return "-".join((prefix, *parts))
 
-    def _written(self, partition: int, now: Now) -> None:
-        self._broker.replicas.changed(now)
-        self._broker.moved(("partition", OFFSETS_TOPIC, partition), ALL_BYTES)
-
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:
             self._runtime.elected(number, self._broker.replicas.leader(OFFSETS_TOPIC, number))
@@ -180,23 +173,12 @@ class GroupCoordinator:
             for group_id in groups.offsets.groups():
                 for topic in groups.offsets.topics(group_id):
                     if topic not in topics:
-                        self.submit(group_id, partial(forget_topic, group_id, topic), now)
+                        self.ask(group_id, partial(forget_topic, group_id, topic), now)
 
     def _states(self) -> list[Groups]:
         shards = [shard for shard in self._runtime.shards.values() if shard.loading is None]
         return [shard.state for shard in shards if isinstance(shard.state, Groups)]
 
-    def _tell(self, request: Call, group_id: str, answer: Answer) -> None:
-        """The trace event of a refusal, by whatever the API calls its member."""
-        code = answer.get("error_code", Error.NONE)
-        if code == Error.NONE and request.api == "OffsetCommit":
-            code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
-        if code != Error.NONE:
-            member = request.body.to_dict().get("member_id") or request.client.client_id or ""
-            self._broker.trace.emit(
-                "MemberRefused", group=group_id, member=member, api=request.api, error=Error(code).name
-            )
 
-
-def forget_topic(group_id: str, topic: str, groups: Groups, _: Operation) -> Decision:
+def forget_topic(group_id: str, topic: str, groups: Groups, _: Wait) -> Decision:
     return groups.forget_topic(group_id, topic)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig
-from minikafka.cluster.metadata import METADATA_TOPIC, TOPIC_RESOURCE, Image, MetadataRecord, Partition
+from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
 from minikafka.clock import Now
-from minikafka.cluster.replica import Replica
-from minikafka.storage import checkpoints
+from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
+from minikafka.cluster.replica import Hears, Replica
+from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk
+from minikafka.storage.errors import as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -35,13 +36,25 @@ Key = tuple[str, int]
 class ReplicaManager:
     """All replicas of one node, by (topic, partition)."""
 
-    def __init__(self, node_id: int, config: BrokerConfig, disk: Disk, image: Image, trace: Trace) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        config: BrokerConfig,
+        disk: Disk,
+        image: Image,
+        trace: Trace,
+        notice: Callable[[str], object],
+        hears: Hears,
+    ) -> None:
         self.replicas: dict[Key, Replica] = {}
         self._node_id = node_id
         self._config = config
         self._disk = disk
         self._image = image
         self._trace = trace
+        self._notice = notice
+        self._hears = hears
+        self._unloaded: dict[Key, None] = {}  # logs of the last run, still to be recovered
         self._to_create: dict[Key, None] = {}
         self._created = 0  # logs, since the last tick
         self._by_topic: dict[bytes, list[Key]] = {}
@@ -54,10 +67,13 @@ class ReplicaManager:
         self._now_ms = 0
 
     def leader(self, topic: str, number: int, current_leader_epoch: int = -1) -> Replica:
-        """The replica, if this node leads it in the epoch that the client believes in; else Kafka's error."""
+        """The replica, if this node leads it in the epoch that the client believes in; else Kafka's error. One that is
+        still being recovered leads nothing yet.
+        """
         replica = self.find(topic, number)
         if replica is None:
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            known = topic in self._image.topics and number in self._image.topics[topic].partitions
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER if known else Error.UNKNOWN_TOPIC_OR_PARTITION)
         replica.check_leader(current_leader_epoch)
         return replica
 
@@ -72,20 +88,21 @@ class ReplicaManager:
         topic = self._image.topics.get(key[0])
         if topic is None or key[1] not in topic.partitions:
             return None  # deleted before its turn
-        replica = self._create(*key, topic.partitions[key[1]])
-        replica.begin_epoch()
-        return replica
+        removal = self._removals.pop(key, None)
+        if removal is not None:
+            self._begin_removal(removal)  # a new topic has the name of one that was deleted
+        directory = f"{key[0]}-{key[1]}"
+        with as_storage_errors(directory):
+            if self._disk.exists(directory):
+                self._set_aside(directory, "stands where the log of a new topic has to be")
+        return self._hold(key, topic.partitions[key[1]], self._open(*key))
 
     # -- what the image asks for
 
     def load(self, now: Now) -> Generator[int, None, None]:
-        """At start: drop what no longer exists, open and recover the rest. Yields bytes read, to be advanced in
-        slices.
+        """At start: set aside the logs that the image doesn't know, open and recover the others. Yields bytes read,
+        to be advanced in slices.
         """
-        wanted = {f"{topic}-{number}" for topic, number, _ in self._image.all_partitions()} | {f"{METADATA_TOPIC}-0"}
-        for directory in self._disk.listdir(""):
-            if directory not in wanted and is_log_directory(directory):
-                self._disk.rmtree(directory)
         self._unloaded = {(topic, number): None for topic, number, _ in self._image.all_partitions()}
         for work, period_ms in (
             (self._clean_up, self._config["log.retention.check.interval.ms"]),
@@ -94,21 +111,65 @@ class ReplicaManager:
             (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
-        return self._load(checkpoints.take_clean_shutdown(self._disk))
+        return self._load()
 
-    def _load(self, clean: bool) -> Generator[int, None, None]:
-        read = {name: checkpoints.read_offsets(self._disk, name) for name in checkpoints.OFFSETS}
+    def _load(self) -> Generator[int, None, None]:
+        for line in unusable_configs(self._image):
+            self._notice(line)
+        yield from self._sort_out()
+        clean = checkpoints.take_clean_shutdown(self._disk)
+        recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+        start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
+        dirty_offsets = self._read(checkpoints.CLEANER_OFFSETS)
+        high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
         while self._unloaded:
             key = next(iter(self._unloaded))
             topic = self._image.topics.get(key[0])
-            partition = topic.partitions.get(key[1]) if topic else None
+            partition = topic.partitions.get(key[1]) if topic else None  # of now: it may have gone meanwhile
             if partition is not None and self._node_id in partition.replicas:
-                log = self._open(*key, **{of: read[name].get(key, 0) for name, of in checkpoints.OFFSETS.items()})
-                yield from log.recover(RECOVERY_SLICE_BYTES, clean)
-                self._hold(key, partition, log, read[checkpoints.HIGH_WATERMARKS].get(key, 0))
+                high_watermark = high_watermarks.get(key, 0)
+                known = (recovery_points, start_offsets, dirty_offsets)
+                log = self._open(*key, *(offsets.get(key, 0) for offsets in known))
+                told = yield from log.recover(RECOVERY_SLICE_BYTES, clean)
+                before = max(recovery_points.get(key, 0), high_watermark)
+                if log.log_end_offset < before:
+                    what = f"ends at offset {log.log_end_offset}, and had got to {before}: records are lost"
+                    told.append(f"{log.directory} {what}")
+                for line in told:
+                    self._notice(line)
+                self._hold(key, partition, log, high_watermark)
             del self._unloaded[key]
-        self._written[checkpoints.CLEANER_OFFSETS] = read[checkpoints.CLEANER_OFFSETS]
+        self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
         self._write_cleaner_offsets()
+
+    def _sort_out(self) -> Generator[int, None, None]:
+        """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
+        topics = {f"{topic}-{number}": topic for topic, number, _ in self._image.all_partitions()}
+        for directory in data_folder.logs(self._disk):
+            topic_id = checkpoints.read_partition_metadata(self._disk, directory)
+            wanted = self._image.topics[topics[directory]].topic_id if directory in topics else None
+            if topic_id in self._image.deleted:
+                data_folder.rename(self._disk, directory, data_folder.DELETE)
+            elif wanted is None:
+                self._set_aside(directory, "belongs to no topic that the metadata knows")
+            elif topic_id is None:
+                self._notice(f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and written anew")
+            elif topic_id != wanted:
+                path = f"{directory}/{checkpoints.PARTITION_METADATA}"
+                raise unusable(path, "holds an id that the metadata never gave. Put the right file back, or move that folder away")
+        for directory in data_folder.deleted_logs(self._disk):
+            yield from data_folder.remove(self._disk, directory)
+
+    def _set_aside(self, directory: str, why: str) -> None:
+        renamed = data_folder.rename(self._disk, directory, data_folder.STRAY)
+        self._notice(f"{directory} {why}: it is {renamed} now, and nobody reads it")
+
+    def _read(self, name: str) -> dict[Key, int]:
+        try:
+            return checkpoints.read_offsets(self._disk, name)
+        except ValueError:
+            self._notice(f"{name} is damaged, and counts for nothing")
+            return {}
 
     def changed(self, now: Now) -> None:
         """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
@@ -130,53 +191,53 @@ class ReplicaManager:
             partition = self._image.topics[topic].partitions[number]
             if self._node_id in partition.replicas:
                 key = topic, number
-                if key not in self.replicas:
+                if key in self.replicas:
+                    self.replicas[key].follow_image(partition)
+                elif key not in self._unloaded:
                     self._to_create[key] = None
                     if self._created < CREATED_AT_ONCE:
                         self._create_waiting(key)
-                if key in self.replicas:
-                    self.replicas[key].partition = partition
-                    self.replicas[key].begin_epoch()
-                yield "partition", *key
+                yield from self._keys(key)
         elif record.name == "RemoveTopicRecord":
             removed = {key: self.replicas.pop(key).log for key in self._by_topic.pop(record.fields["topic_id"], ())}
             self._removals.update((key, log.delete()) for key, log in removed.items())
             if any(log.first_dirty_offset for log in removed.values()):
                 self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit
             for key in removed:
-                yield "partition", *key
+                yield from self._keys(key)
         elif record.name == "ConfigRecord":
             self._reconfigure(record.fields)
 
-    def _create(
-        self,
-        topic: str,
-        number: int,
-        partition: Partition,
-        recovery_point: int = 0,
-        log_start_offset: int = 0,
-        first_dirty_offset: int = 0,
-    ) -> Replica:
-        topic_id = self._image.topics[topic].topic_id
+    @staticmethod
+    def _keys(key: Key) -> Iterator[tuple[str, str, int]]:
+        yield "log_end", *key
+        yield "high_watermark", *key
+
+    def _open(
+        self, topic: str, number: int, recovery_point: int = 0, log_start_offset: int = 0, first_dirty_offset: int = 0
+    ) -> Log:
         self._created += 1
-        self._by_topic.setdefault(topic_id, []).append((topic, number))
-        removal = self._removals.pop((topic, number), None)
-        if removal is not None:
-            self._begin_removal(removal)  # a new topic has the name of one that was deleted
-        log = Log(
+        return Log(
             self._disk,
             f"{topic}-{number}",
             self._log_config(topic),
             self._trace,
             topic,
             number,
-            topic_id=topic_id,
+            topic_id=self._image.topics[topic].topic_id,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             first_dirty_offset=first_dirty_offset,
         )
-        replica = self.replicas[topic, number] = Replica(topic_id, partition, log, self._node_id, self._trace)
-        replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
+
+    def _hold(self, key: Key, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
+        """The log is ready: from here on this node has the replica."""
+        topic_id = self._image.topics[key[0]].topic_id
+        replica = Replica(topic_id, partition, log, self._node_id, self._trace, self._hears, high_watermark)
+        replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
+        self._by_topic.setdefault(topic_id, []).append(key)
+        self.replicas[key] = replica
+        replica.follow_image(partition)
         return replica
 
     def _reconfigure(self, fields: dict[str, Any]) -> None:
@@ -230,11 +291,11 @@ class ReplicaManager:
         next(removal, None)
         self._background.append(removal)
 
-    def next_deadline(self) -> int:
+    def next_deadline(self) -> int | None:
         """Monotonic ms of the next background work."""
         if self._to_create or self._removals or self._background or self._cleaner.busy:
             return self._now_ms + 1
-        return min(due_ms for due_ms, _ in self._timers.values() if due_ms is not None)
+        return min((due_ms for due_ms, _ in self._timers.values() if due_ms is not None), default=None)
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""
@@ -275,11 +336,6 @@ class ReplicaManager:
 
     def _write(self, name: str, offsets: dict[Key, int]) -> None:
         if self._written.get(name) != offsets:
-            checkpoints.write_offsets(self._disk, name, offsets)
+            with as_storage_errors(name):
+                checkpoints.write_offsets(self._disk, name, offsets)
             self._written[name] = offsets
-
-
-def is_log_directory(name: str) -> bool:
-    """orders-0, or what a deletion left: orders-0.<id>-delete."""
-    topic, _, number = name.rpartition("-")
-    return bool(topic) and (number.isdigit() or number == "delete")

@@ -3,29 +3,41 @@
 The metadata log is a replica like any other, with leader epochs and followers that fetch. What differs is who must have
 a record before it counts: of a topic's replicas those in sync, of the voters a majority. The active controller appends;
 a record reaches the image once the high watermark has passed it, and not before, on a leader as on a follower, live as
-in a replay. `quorum-state` keeps the epoch and the vote across restarts; both are synced before anything depends on
-them, and the log before this node's own word counts.
+in a replay.
+
+`quorum-state` keeps the epoch and the vote across restarts; both are synced before anything depends on them, and the
+log before this node's own word counts. The high watermark is kept too, in Kafka's `replication-offset-checkpoint`
+beside the log: it isn't synced, so a power loss may take it back, but below it the log must be whole (recovery.py says
+how a torn end is told from damage).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
+from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
+from minikafka.storage.data_folder import METADATA_LOG, contents
 from minikafka.storage.disk import Disk
+from minikafka.storage.errors import as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
 from minikafka.wire.internal_records import decode_record, encode_record
+from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change, read_header
 
-DIRECTORY = f"{METADATA_TOPIC}-0"
-READ_SIZE = 1 << 20
+DIRECTORY = METADATA_LOG
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
+READ_SIZE = 1 << 20
+
+_STATE = f"{DIRECTORY}/quorum-state"
+_HIGH_WATERMARK = f"{DIRECTORY}/{HIGH_WATERMARKS}"
+_ANOTHER = "Name a new or empty data folder"
 
 
 class Voter(Replica):
@@ -50,8 +62,10 @@ class Quorum:
     """The metadata log and who leads it.
 
     node_id: this voter. voters: all of them, by node id. committed(first offset, records): called with committed
-    records, in order and without a gap, replay included.
+    records, in order and without a gap, replay included. applied_offset: behind the last one that was handed on.
     """
+
+    replica: Voter
 
     def __init__(
         self,
@@ -63,22 +77,17 @@ class Quorum:
         hears: Hears,
     ) -> None:
         self.node_id = node_id
+        self.applied_offset = 0
+        self._voters = tuple(voters)
         self._disk = disk
         self._committed = committed
-        self._state_path = f"{DIRECTORY}/quorum-state"
-        self._applied = 0  # offset behind the last record that was handed on
-        log = Log(disk, DIRECTORY, LogConfig(), trace, METADATA_TOPIC, 0)
-        partition = Partition(tuple(voters), tuple(voters), node_id, 0, 0)
-        self.replica = Voter(TOPIC_ID, partition, log, node_id, trace, hears)
+        self._trace = trace
+        self._hears = hears
 
     @property
     def leader_id(self) -> int:
         """The active controller's node id."""
         return self.replica.partition.leader
-
-    @property
-    def leader_epoch(self) -> int:
-        return self.replica.leader_epoch
 
     @property
     def high_watermark(self) -> int:
@@ -91,21 +100,38 @@ class Quorum:
         return self.replica.log.log_end_offset
 
     @property
-    def applied_offset(self) -> int:
-        """Behind the last committed record that was handed on."""
-        return self._applied
-
-    @property
     def is_settled(self) -> bool:
         """Whether all that was appended is committed and handed on: only then may the controller decide anew."""
-        return self._applied == self.end_offset
+        return self.applied_offset == self.end_offset
 
-    def start(self, now: Now) -> None:
-        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed."""
-        for _ in self.replica.log.recover(READ_SIZE):
-            pass
-        self.replica.log.flush()
-        self._become_leader(now)
+    def start(self, now: Now) -> list[str]:
+        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. Returns
+        what recovery dropped.
+
+        Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
+        """
+        with as_storage_errors(DIRECTORY):
+            self._check_folder()
+            committed = self._stored_high_watermark()
+            epoch = self._stored_epoch()
+            log = Log(self._disk, DIRECTORY, LogConfig(), self._trace, METADATA_TOPIC, 0)
+            told = _result(log.recover(READ_SIZE, committed=committed))
+            log.flush()
+            partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
+            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._trace, self._hears, committed)
+            self._become_leader(max(epoch, log.epochs.latest) + 1, now)
+            return told
+
+    def _check_folder(self) -> None:
+        """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
+        names = self._disk.listdir(DIRECTORY) if self._disk.exists(DIRECTORY) else []
+        for name in names:
+            if name.endswith(".checkpoint"):
+                raise unusable(f"{DIRECTORY}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
+        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, DIRECTORY)]
+        logs = [name for name in names if name.endswith(LOG)]
+        if others and not any(self._disk.open(f"{DIRECTORY}/{name}").size for name in logs):
+            raise unusable(DIRECTORY, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
         """Append records as one atomic batch; returns the offset that the high watermark must reach for them to
@@ -115,13 +141,24 @@ class Quorum:
         encoded: list[NewRecord] = [(now.wall_ms, None, encode_record(*record), []) for record in records]
         return self._append(encode_batch(encoded), now)
 
+    def replay(self) -> None:
+        """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
+        try:
+            self.hand_on()
+        except (DecodeError, LookupError, AssertionError) as error:
+            behind = self.applied_offset - 1
+            why = f"holds metadata that minikafka does not understand, behind offset {behind} ({error!r}). {_ANOTHER}"
+            raise unusable(DIRECTORY, why) from error
+
     def hand_on(self) -> None:
         """Hand on what was committed since the last time."""
-        while self._applied < self.high_watermark:
-            for next_offset, first_offset, records in self._batches(self._applied):
-                self._applied = next_offset
+        while self.applied_offset < self.high_watermark:
+            for next_offset, first_offset, records in self._batches(self.applied_offset):
                 if records:
                     self._committed(first_offset, records)
+                self.applied_offset = next_offset
+        with as_storage_errors(_HIGH_WATERMARK):
+            write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
 
     def close(self) -> None:
         """Flush and let go of the files."""
@@ -134,8 +171,7 @@ class Quorum:
         self.replica.own_end_synced()
         return self.end_offset
 
-    def _become_leader(self, now: Now) -> None:
-        epoch = self._stored_epoch() + 1
+    def _become_leader(self, epoch: int, now: Now) -> None:
         state = {
             "leaderId": self.node_id,
             "leaderEpoch": epoch,
@@ -143,16 +179,23 @@ class Quorum:
             "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA",
             "data_version": 1,
         }
-        self._disk.write_atomic(self._state_path, json.dumps(state).encode())
+        self._disk.write_atomic(_STATE, json.dumps(state).encode())
         self.replica.follow_image(replace(self.replica.partition, leader=self.node_id, leader_epoch=epoch))
-        voters = self.replica.partition.replicas
-        self._append(encode_leader_change(self.node_id, list(voters), now.wall_ms), now)
+        self._append(encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now)
 
     def _stored_epoch(self) -> int:
-        if not self._disk.exists(self._state_path):
+        if not self._disk.exists(_STATE):
             return 0
-        state: dict[str, Any] = json.loads(self._disk.read(self._state_path))
-        return int(state["leaderEpoch"])
+        try:
+            return int(json.loads(self._disk.read(_STATE))["leaderEpoch"])
+        except (ValueError, KeyError, TypeError):
+            raise unusable(_STATE, "is not what was written there. Put a good copy back, or remove it") from None
+
+    def _stored_high_watermark(self) -> int:
+        try:
+            return read_offsets(self._disk, _HIGH_WATERMARK).get((METADATA_TOPIC, 0), 0)
+        except ValueError:  # torn when the power went
+            return 0
 
     def _batches(self, offset: int) -> Iterator[tuple[int, int, list[MetadataRecord]]]:
         """(next offset, first offset, records) of committed batches from an offset on; none of control batches."""
@@ -164,3 +207,12 @@ class Quorum:
                     name, version, message = decode_record(record.value)
                     records.append(MetadataRecord(name, version, message.to_dict()))
                 yield header.next_offset, header.base_offset, records
+
+
+def _result(work: Generator[int, None, list[str]]) -> list[str]:
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            told: list[str] = stop.value
+            return told

@@ -4,10 +4,10 @@ Three offsets matter. The log end offset is where the next record goes. The high
 replicas agree: consumers read below it, and a record counts when it has passed. The log start offset is the oldest
 record that still counts.
 
-All appends go through here, whoever makes them: producers, coordinators, the metadata quorum. So there is one place that
-says what was appended and one that moves the high watermark: to the smallest log end offset of the in-sync replicas
-(KIP-101 adds the leader epochs that make truncation exact). Who must hear of it is told by `hears`: checkpoints, the
-cleaner, and requests that wait.
+All appends go through here, whoever makes them: producers, coordinators, the metadata quorum. So there is one place
+that says what was appended and one that moves the high watermark: to the smallest log end offset of the in-sync
+replicas (KIP-101 adds the leader epochs that make truncation exact). Who must hear of it is told by `hears`:
+checkpoints, the cleaner, and requests that wait.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
 from minikafka.clock import Now
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.storage.system import Buffer

@@ -38,7 +38,7 @@ class Wait:
     another attempt makes sense. again: the request begins anew when it ends, there is no answer yet.
     """
 
-    __slots__ = ("_attempt", "again", "answer", "deadline_ms", "error", "keys", "missing_bytes", "on_end")
+    __slots__ = ("_attempt", "_then", "again", "answer", "deadline_ms", "error", "keys", "missing_bytes")
 
     def __init__(
         self,
@@ -46,7 +46,6 @@ class Wait:
         deadline_ms: int = FOR_EVER_MS,
         attempt: Attempt | None = None,
         *,
-        on_end: Callable[[Wait], object] | None = None,
         again: bool = False,
     ) -> None:
         self.keys = tuple(dict.fromkeys(keys))
@@ -55,8 +54,8 @@ class Wait:
         self.again = again
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
-        self.on_end = on_end
         self._attempt = attempt
+        self._then: list[Callable[[Wait], object]] = []
 
     @property
     def is_done(self) -> bool:
@@ -88,9 +87,13 @@ class Wait:
         elif expired:
             self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
 
+    def then(self, tell: Callable[[Wait], object]) -> None:
+        """Tell when it ends."""
+        self._then.append(tell)
+
     def _end(self) -> None:
-        if self.on_end is not None:
-            self.on_end(self)
+        for tell in self._then:
+            tell(self)
 
 
 @dataclass(slots=True, eq=False)
@@ -127,7 +130,7 @@ class Waiting:
         assert connection not in self._by_connection, "one request of a connection at a time"
         assert not wait.is_done, "what has ended is answered, not parked"
         parked = self._by_connection[connection] = Parked(wait, connection, request)
-        wait.on_end = lambda _: self._ended.append(parked)
+        wait.then(lambda _: self._ended.append(parked))
         self._keys += len(wait.keys)
         for key in wait.keys:
             self._by_key.setdefault(key, {})[connection] = parked
@@ -177,7 +180,6 @@ class Waiting:
         return self._by_connection.get(parked.connection) is parked
 
     def _remove(self, parked: Parked) -> None:
-        parked.wait.on_end = None
         del self._by_connection[parked.connection]
         self._keys -= len(parked.wait.keys)
         for key in parked.wait.keys:

@@ -30,10 +30,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from minikafka.clock import Now
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.classic_members import CONSUMER, Member, Members, subscribed_topics
 from minikafka.coordinators.classic_records import group_metadata, restored, tell_assignment
 from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE, TRANSITIONS
-from minikafka.coordinators.runtime import Answer, Record
+from minikafka.coordinators.runtime import Record
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message

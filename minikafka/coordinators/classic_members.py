@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.coordinators.runtime import Operation
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import decode_versioned
 from minikafka.wire.primitives import DecodeError
@@ -38,8 +38,8 @@ class Member:
     protocols: dict[str, bytes]
     assignment: bytes = b""
     expires_ms: int = 0
-    joining: Operation | None = None
-    syncing: Operation | None = None
+    joining: Wait | None = None
+    syncing: Wait | None = None
     is_new: bool = False
 
     @property

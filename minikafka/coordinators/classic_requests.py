@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minikafka.clock import Now
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import Member
 from minikafka.coordinators.classic_records import group_metadata
 from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE
-from minikafka.coordinators.runtime import Decision, Operation
+from minikafka.coordinators.runtime import Decision
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -21,7 +22,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # how long a new member may wait for its f
 
 
 def join(
-    group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Now
+    group: ClassicGroup, wait: Wait, request: Message, client: tuple[str, str], version: int, now: Now
 ) -> Decision:
     """JoinGroup. client: (client id, host). From version 4 on a new member is given its id, and asked to come again
     with it (KIP-394).
@@ -33,14 +34,14 @@ def join(
     if not supports(group, request):
         raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
     if member_id == "" and instance_id is not None and group.members.static_member_id(instance_id) is not None:
-        return replace(group, operation, request, version, now)
+        return replace(group, wait, request, version, now)
     if member_id == "" and instance_id is None and version >= 4:
         return hand_out_id(group, client[0], request.session_timeout_ms, now)
     if member_id in group.members.pending and instance_id is not None:
         raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "A member id was handed out to a dynamic member, not to a static.")
     if member_id == "" or member_id in group.members.pending:
-        return add(group, operation, request, client, now)
-    return join_again(group, operation, group.members.check(member_id, instance_id), request, now)
+        return add(group, wait, request, client, now)
+    return join_again(group, wait, group.members.check(member_id, instance_id), request, now)
 
 
 def accepts(group: ClassicGroup, member_id: str) -> bool:
@@ -68,7 +69,7 @@ def hand_out_id(group: ClassicGroup, client_id: str, session_timeout_ms: int, no
     return (), {"error_code": Error.MEMBER_ID_REQUIRED, "member_id": member_id}
 
 
-def add(group: ClassicGroup, operation: Operation, request: Message, client: tuple[str, str], now: Now) -> Decision:
+def add(group: ClassicGroup, wait: Wait, request: Message, client: tuple[str, str], now: Now) -> Decision:
     """A new member."""
     member = Member(
         request.member_id or group.new_member_id(request.group_instance_id or client[0]),
@@ -78,7 +79,7 @@ def add(group: ClassicGroup, operation: Operation, request: Message, client: tup
         request.session_timeout_ms,
         protocols(request),
         expires_ms=now.monotonic_ms + NEW_MEMBER_JOIN_TIMEOUT_MS,
-        joining=operation,
+        joining=wait,
         is_new=True,
     )
     if not group.members:
@@ -88,7 +89,7 @@ def add(group: ClassicGroup, operation: Operation, request: Message, client: tup
     return group.taken(), None
 
 
-def replace(group: ClassicGroup, operation: Operation, request: Message, version: int, now: Now) -> Decision:
+def replace(group: ClassicGroup, wait: Wait, request: Message, version: int, now: Now) -> Decision:
     """A static member came back as a new process (KIP-345). While the group is stable and still agrees on the same
     protocol it simply goes on with the same share, and nobody else notices.
     """
@@ -106,12 +107,12 @@ def replace(group: ClassicGroup, operation: Operation, request: Message, version
             answer |= {"leader": leader or "", "members": []}
         shares = {each.member_id: each.assignment for each in group.members.values()}
         return [group_metadata(group, shares, now)], answer
-    member.joining = operation
+    member.joining = wait
     rejoin(group, f"static member {instance_id} is back", now)
     return group.taken(), None
 
 
-def join_again(group: ClassicGroup, operation: Operation, member: Member, request: Message, now: Now) -> Decision:
+def join_again(group: ClassicGroup, wait: Wait, member: Member, request: Message, now: Now) -> Decision:
     """A member of before. If it says nothing new, and needn't lead, it missed the answer: here it is again."""
     unchanged = member.protocols == protocols(request)
     leads = member.member_id == group.members.leader
@@ -121,7 +122,7 @@ def join_again(group: ClassicGroup, operation: Operation, member: Member, reques
         raise KafkaError(Error.UNKNOWN_MEMBER_ID)
     member.answer_join({"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": member.member_id})  # a connection ago
     update(member, request)
-    member.joining = operation
+    member.joining = wait
     who = f"{member.client_id}, {'which leads' if leads and unchanged else 'whose subscription changed'},"
     rejoin(group, f"{who} joins again", now)
     return group.taken(), None
@@ -145,7 +146,7 @@ def update(member: Member, request: Message) -> None:
     member.session_timeout_ms = request.session_timeout_ms
 
 
-def sync(group: ClassicGroup, operation: Operation, request: Message, now: Now) -> Decision:
+def sync(group: ClassicGroup, wait: Wait, request: Message, now: Now) -> Decision:
     """SyncGroup. The leader brings the assignment; the others wait until it is committed."""
     member = group.members.check(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
@@ -159,7 +160,7 @@ def sync(group: ClassicGroup, operation: Operation, request: Message, now: Now) 
     if group.state == STABLE:
         return (), group.share(member)
     member.answer_sync({"error_code": Error.UNKNOWN_MEMBER_ID})  # a connection ago
-    member.syncing = operation
+    member.syncing = wait
     if member.member_id != group.members.leader:
         return (), None
     for each in group.members.values():

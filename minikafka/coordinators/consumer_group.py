@@ -43,8 +43,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from minikafka.cluster.metadata import Image
 from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
 from minikafka.coordinators import consumer_group_messages as messages
 from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState

@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minikafka.cluster.metadata import Image
 from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators import classic_requests as requests
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import CONSUMER
 from minikafka.coordinators.classic_records import describe, group_metadata
 from minikafka.coordinators.consumer_group import Configs, ConsumerGroup
 from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, forgotten, offset_commit
-from minikafka.coordinators.runtime import Answer, Decision, Operation, Record
+from minikafka.coordinators.runtime import Decision, Record
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -97,7 +98,7 @@ class Groups:
     # -- classic groups
 
     def join(
-        self, operation: Operation, request: Message, client: tuple[str, str], version: int, now: Now
+        self, wait: Wait, request: Message, client: tuple[str, str], version: int, now: Now
     ) -> Decision:
         """JoinGroup; the first one makes the group."""
         lowest, highest = self._config["group.min.session.timeout.ms"], self._config["group.max.session.timeout.ms"]
@@ -105,20 +106,20 @@ class Groups:
             raise KafkaError(Error.INVALID_SESSION_TIMEOUT)
         group = self.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
-            return requests.join(group, operation, request, client, version, now)
+            return requests.join(group, wait, request, client, version, now)
         if group is not None and group.state_name != "Empty":
             raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         new = self._new_classic(request.group_id)
         empty = group_metadata(new, {}, now)
-        records, answer = requests.join(new, operation, request, client, version, now)
+        records, answer = requests.join(new, wait, request, client, version, now)
         self._take_over(request.group_id, new, now)
         return [*(group.tombstones() if group else ()), empty, *records], answer
 
-    def sync(self, operation: Operation, request: Message, now: Now) -> Decision:
+    def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         """SyncGroup."""
-        return requests.sync(self._classic(request.group_id), operation, request, now)
+        return requests.sync(self._classic(request.group_id), wait, request, now)
 
     def heartbeat(self, request: Message, now: Now) -> Decision:
         """Heartbeat."""

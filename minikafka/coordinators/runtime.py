@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import EncodeError
@@ -35,8 +36,6 @@ from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
 TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
-
-Answer = dict[str, Any]
 
 
 class Record(NamedTuple):
@@ -47,33 +46,10 @@ class Record(NamedTuple):
     value: dict[str, Any] | None
 
 
-class Operation:
-    """A request on its way. It ends with an answer or an error; whoever parked it is woken then."""
-
-    def __init__(self, done: Callable[[Operation], object]) -> None:
-        self.answer: Answer | None = None
-        self.error: KafkaError | None = None
-        self._done = done
-
-    @property
-    def is_done(self) -> bool:
-        return self.answer is not None or self.error is not None
-
-    def finish(self, answer: Answer) -> None:
-        if not self.is_done:
-            self.answer = answer
-            self._done(self)
-
-    def fail(self, error: KafkaError) -> None:
-        if not self.is_done:
-            self.error = error
-            self._done(self)
-
-
-# What decide gives: records, and the answer once they are committed. Without an answer the operation is kept by
+# What decide gives: records, and the answer once they are committed. Without an answer the wait is kept by
 # whoever decided, and finished later (a JoinGroup waits for the other members).
 Decision = tuple[Sequence[Record], Answer | None]
-Decide = Callable[[Operation, Now], Decision]
+Decide = Callable[[Wait, Now], Decision]
 Notice = Callable[[str, Exception], None]
 
 
@@ -99,7 +75,7 @@ class Pending(NamedTuple):
     next_offset: int
     key: str
     records: list[tuple[bytes, bytes | None]]
-    operation: Operation
+    wait: Wait
     answer: Answer | None
 
 
@@ -138,8 +114,8 @@ class Shard:
         self._arm = arm
         self._notice = notice
         self._pending: deque[Pending] = deque()
-        self._queued: dict[str, list[tuple[Decide, Operation]]] = {}  # keys whose records are not committed yet
-        self.open: dict[Operation, None] = {}
+        self._queued: dict[str, list[tuple[Decide, Wait]]] = {}  # keys whose records are not committed yet
+        self.open: dict[Wait, None] = {}
         self.failed = False
 
     @property
@@ -168,37 +144,38 @@ class Shard:
             except UnknownRecord:
                 return  # of a newer Kafka, or of a feature that is not here
 
-    def run(self, key: str, decide: Decide, operation: Operation, now: Now) -> None:
+    def run(self, key: str, decide: Decide, wait: Wait, now: Now) -> None:
         """Decide and append; a request for a key whose last records are not committed yet queues."""
-        if not operation.is_done:
-            self.open[operation] = None
+        if wait not in self.open:
+            self.open[wait] = None
+            wait.then(lambda ended: self.open.pop(ended, None))
         if key in self._queued:
-            self._queued[key].append((decide, operation))
+            self._queued[key].append((decide, wait))
             return
         try:
             if not self.replica.enough_in_sync:
                 raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
-            records, answer = decide(operation, now)
+            records, answer = decide(wait, now)
             if records:
-                self._append(key, records, operation, answer, now)
+                self._append(key, records, wait, answer, now)
             elif answer is not None:
-                operation.finish(answer)
+                wait.finish(answer)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-            operation.fail(error)
+            wait.fail(error)
         except EncodeError as error:  # what a client named doesn't fit into a record
-            operation.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)))
+            wait.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)))
         except AssertionError:
             raise
         except Exception as error:  # of a decision: it ends, the group stays as it was
-            operation.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR))
+            wait.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR))
             self._notice(f"a request of {key!r} met a bug of minikafka's: {error!r}", error)
             return
         self._arm(key)
 
     def _append(
-        self, key: str, records: Sequence[Record], operation: Operation, answer: Answer | None, now: Now
+        self, key: str, records: Sequence[Record], wait: Wait, answer: Answer | None, now: Now
     ) -> None:
         encoded = [encode_coordinator_record(*record) for record in records]
         batch = bytearray(encode_batch([(now.wall_ms, name, value, []) for name, value in encoded]))
@@ -208,8 +185,8 @@ class Shard:
                 Error.UNKNOWN_SERVER_ERROR,
                 f"the state of {key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)",
             )
-        appended = self.replica.append_as_leader(batch, [read_header(batch)], now)
-        self._pending.append(Pending(appended.last_offset + 1, key, encoded, operation, answer))
+        appended = self.replica.append(batch, [read_header(batch)], now)
+        self._pending.append(Pending(appended.last_offset + 1, key, encoded, wait, answer))
         self._queued[key] = []
 
     def commit(self, now: Now) -> None:
@@ -219,38 +196,30 @@ class Shard:
             for key, value in done.records:
                 self.state.apply(*decode_coordinator_record(key, value))
             if done.answer is not None:
-                done.operation.finish(done.answer)
+                done.wait.finish(done.answer)
             queue = self._queued.pop(done.key)
             self._arm(done.key)
-            for decide, operation in queue:  # behind the first that appends, the others queue again
-                self.run(done.key, decide, operation, now)
+            for decide, wait in queue:  # behind the first that appends, the others queue again
+                self.run(done.key, decide, wait, now)
 
     def close(self, error: KafkaError) -> None:
         """This node leads the partition no more: every open request ends with the error."""
-        for operation in list(self.open):
-            operation.fail(error)
+        for wait in list(self.open):
+            wait.fail(error)
 
 
 class Runtime:
     """The shards of one internal topic on one node, by partition.
 
-    new_state: makes the empty state of a partition. written(partition, now): records were appended there.
-    wake(operation): an operation is done. notice(line, error): something failed that ends a shard, not the node.
+    new_state: makes the empty state of a partition. notice(line, error): something failed that ends a shard, not the
+    node.
     """
 
-    def __init__(
-        self,
-        new_state: Callable[[int], State],
-        written: Callable[[int, Now], None],
-        wake: Callable[[Operation], None],
-        notice: Notice,
-    ) -> None:
+    def __init__(self, new_state: Callable[[int], State], notice: Notice) -> None:
         self.shards: dict[int, Shard] = {}
         self._loading: dict[int, Shard] = {}
         self._timers = Timers()
         self._new_state = new_state
-        self._written = written
-        self._wake = wake
         self._notice = notice
 
     def elected(self, partition: int, replica: Replica) -> None:
@@ -278,26 +247,16 @@ class Runtime:
             raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def submit(self, partition: int, key: str, decide: Decide, now: Now) -> Operation:
-        """A request for a key. It may be done at once, or when its records are committed, or later."""
-        shard = self.shard(partition)
-
-        def done(operation: Operation) -> None:
-            shard.open.pop(operation, None)
-            self._wake(operation)
-
-        operation = Operation(done)
-        self._run(partition, shard, key, decide, operation, now)
-        return operation
+    def submit(self, partition: int, key: str, decide: Decide, wait: Wait, now: Now) -> None:
+        """A request for a key. Its wait may end at once, or when its records are committed, or later."""
+        self._run(partition, self.shard(partition), key, decide, wait, now)
 
     def high_watermark_advanced(self, partition: int, now: Now) -> None:
         """Something may be committed now."""
         shard = self.shards.get(partition)
         if shard is not None and not shard.failed:
-            end = shard.replica.log.log_end_offset
             with self._failing(partition, shard):
                 shard.commit(now)
-                self._appended_since(end, partition, shard, now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Timers, and a slice of loading."""
@@ -331,20 +290,18 @@ class Runtime:
             self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
             return
 
-        def decide(_: Operation, now: Now) -> Decision:
+        def decide(_: Wait, now: Now) -> Decision:
             try:
                 return shard.state.tick(key, now), {}
             except Exception:
                 self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
                 raise
 
-        self._run(partition, shard, key, decide, Operation(lambda done: shard.open.pop(done, None)), now)
+        self._run(partition, shard, key, decide, Wait(), now)
 
-    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, operation: Operation, now: Now) -> None:
-        end = shard.replica.log.log_end_offset
+    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now) -> None:
         with self._failing(partition, shard):
-            shard.run(key, decide, operation, now)
-            self._appended_since(end, partition, shard, now)
+            shard.run(key, decide, wait, now)
 
     @contextmanager
     def _failing(self, partition: int, shard: Shard) -> Iterator[None]:
@@ -360,14 +317,3 @@ class Runtime:
             self._loading.pop(partition, None)
             shard.close(KafkaError(Error.NOT_COORDINATOR))
             self._notice(f"{shard.replica.log.directory} failed, its groups have no coordinator here: {error}", error)
-
-    def _appended_since(self, end: int, partition: int, shard: Shard, now: Now) -> None:
-        """Followers wait for what was appended. It may be committed at once: a partition of one replica waits for
-        nobody. Then requests that queued are let in, and may append more.
-        """
-        log = shard.replica.log
-        while log.log_end_offset > end:
-            end = log.log_end_offset
-            shard.replica.advance_high_watermark()
-            self._written(partition, now)
-            shard.commit(now)

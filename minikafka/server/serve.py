@@ -19,11 +19,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
-from minikafka.clock import Now
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Notice, Reply, Request
+from minikafka.clock import Now
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.connection import Connection
+from minikafka.storage.data_folder import refuse_others
 from minikafka.storage.disk import FolderDisk
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
@@ -272,9 +273,12 @@ async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     check(args)
     disk = FolderDisk(data_folder(args, cleanup))
     try:
+        refuse_others(disk)
         alone = disk.lock(".lock")
+    except KafkaError as error:
+        raise CannotServe(f"{error.message}.") from error
     except OSError as error:
-        raise CannotServe(f"can't write to {args.data}: {error.strerror}.") from error
+        raise CannotServe(f"can't use {args.data} as data folder: {error.strerror}.") from error
     if not alone:
         raise CannotServe(f"another server runs on {args.data}: stop it, or choose another folder with --data.")
     listener = listen_socket(args.host, args.port)

@@ -23,7 +23,7 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Now
+    from minikafka.clock import Now
     from minikafka.simulation.programs import Program
 
 

@@ -3,9 +3,10 @@
 from random import Random
 
 from minikafka.broker.broker import Broker
-from minikafka.clock import Now
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Done, Reply
+from minikafka.clock import Now
+from minikafka.cluster.metadata import MetadataRecord
 from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire import messages
@@ -43,6 +44,12 @@ class Node:
         else:
             self.disk.crash()
         self.start()
+
+    def elect(self, topic):
+        """The controller elects this node again as leader of partition 0: a new leader epoch."""
+        fields = {"partition_id": 0, "topic_id": self.broker.image.topics[topic].topic_id, "leader": self.node_id}
+        self.broker.quorum.append([MetadataRecord("PartitionChangeRecord", 2, fields)], self.now)
+        self.broker.tick(self.now)
 
     def pass_time(self, ms):
         """Let the clock run, ticking whenever the broker wants to be ticked."""

@@ -6,10 +6,11 @@ answers.
 
 import pytest
 
-from minikafka.broker import fetch_sessions, replica_manager, waiting
+from minikafka.broker import fetch_sessions, replica_manager
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import HANDLERS, heartbeat
 from minikafka.broker.handlers import metadata as metadata_handler
+from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error

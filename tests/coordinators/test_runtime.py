@@ -7,6 +7,7 @@ import pytest
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import Record, Runtime
 from minikafka.storage.disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
@@ -15,16 +16,6 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch, read_header
 
 NOW = Now(1_000, 1_767_225_600_000)
-
-
-class Slow(Replica):
-    """A replica whose high watermark waits for a follower: it moves when the test says so."""
-
-    def advance_high_watermark(self):
-        pass
-
-    def followers_have_it(self):
-        super().advance_high_watermark()
 
 
 class Counters:
@@ -55,44 +46,60 @@ def record(group, offset):
     return Record("OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value)
 
 
+ALONE, TWO = (1,), (1, 2)  # who is in sync
+
+
 class Scene:
-    """A runtime over one partition; `done` lists what was answered, in order; `written` the log's ends that followers
-    were told of.
+    """A runtime over one partition, led by broker 1; broker 2, if it is in sync, has what `commit` gives it. `done`
+    lists what was answered, in order; `written` the log's ends that followers were told of.
     """
 
-    def __init__(self, kind=Slow, disk=None, isr=(1,), behind=0):
+    def __init__(self, isr=TWO, disk=None, committed=None):
         self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
         list(self.log.recover(1 << 20))
-        self.replica = kind(bytes(16), Partition((1, 2), isr, 1, 0, 0), self.log, 1, Trace("broker 1", []))
-        self.replica.high_watermark = self.log.log_end_offset - behind
+        self.done, self.written, self.notices = [], [], []
+        high_watermark = self.log.log_end_offset if committed is None else committed
+        partition = Partition((1, 2), isr, 1, 0, 0)
+        self.replica = Replica(bytes(16), partition, self.log, 1, Trace("broker 1", []), self, high_watermark)
         self.state = Counters()
-        self.done, self.written = [], []
-        self.notices = []
-        self.runtime = Runtime(lambda _: self.state, self.tell_followers, self.done.append, self.tell)
+        self.runtime = Runtime(lambda _: self.state, self.tell)
         self.runtime.elected(0, self.replica)
 
     def tell(self, line, error):
         self.notices.append(line)
 
-    def tell_followers(self, partition, now):
+    def appended(self, replica, size_bytes, now):
         self.written.append(self.log.log_end_offset)
+
+    def high_watermark_advanced(self, replica, size_bytes):
+        """The broker tells the runtime when the request at hand has been dealt with."""
 
     def load(self):
         while self.runtime.next_deadline() == 0:
             self.runtime.tick(NOW, 1)
         return self
 
-    def add(self, group, answer=None):
+    def submit(self, group, decide):
+        wait = Wait()
+        wait.then(self.done.append)
+        self.runtime.submit(0, group, decide, wait, NOW)
+        end = -1
+        while self.replica.partition.isr == ALONE and end < self.log.log_end_offset:
+            end = self.log.log_end_offset
+            self.runtime.high_watermark_advanced(0, NOW)
+        return wait
+
+    def add(self, group):
         """Add one to a group's offset."""
 
-        def decide(operation, now):
+        def decide(wait, now):
             offset = self.state.offsets.get(group, 0) + 1
             return [record(group, offset)], {"offset": offset}
 
-        return self.runtime.submit(0, group, decide, NOW)
+        return self.submit(group, decide)
 
     def commit(self):
-        self.replica.followers_have_it()
+        self.replica.follower_fetched(2, self.log.log_end_offset)
         self.runtime.high_watermark_advanced(0, NOW)
 
 
@@ -102,21 +109,21 @@ def scene():
 
 
 def test_an_answer_waits_for_the_high_watermark_and_so_does_the_state(scene):
-    operation = scene.add("a")
-    assert not operation.is_done
+    wait = scene.add("a")
+    assert not wait.is_done
     assert scene.state.offsets == {}
     scene.commit()
-    assert operation.answer == {"offset": 1}
+    assert wait.answer == {"offset": 1}
     assert scene.state.offsets == {"a": 1}
-    assert scene.done == [operation]
+    assert scene.done == [wait]
 
 
 def test_requests_for_one_key_see_only_what_is_committed_so_they_queue(scene):
     first, second, third = scene.add("a"), scene.add("a"), scene.add("a")
     assert scene.log.log_end_offset == 1
-    for operation, offset in ((first, 1), (second, 2), (third, 3)):
+    for wait, offset in ((first, 1), (second, 2), (third, 3)):
         scene.commit()
-        assert operation.answer == {"offset": offset}
+        assert wait.answer == {"offset": offset}
 
 
 def test_followers_are_told_of_what_a_queued_request_appends(scene):
@@ -134,16 +141,16 @@ def test_other_keys_do_not_wait(scene):
 
 
 def test_a_key_is_let_in_at_once_where_there_is_one_replica():
-    scene = Scene(Replica).load()
+    scene = Scene(ALONE).load()
     assert [scene.add("a").answer["offset"] for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_refusal_answers_and_writes_nothing(scene):
-    def decide(operation, now):
+    def decide(wait, now):
         raise KafkaError(Error.UNKNOWN_MEMBER_ID)
 
-    operation = scene.runtime.submit(0, "a", decide, NOW)
-    assert operation.error.error is Error.UNKNOWN_MEMBER_ID
+    wait = scene.submit("a", decide)
+    assert wait.error.error is Error.UNKNOWN_MEMBER_ID
     assert scene.log.log_end_offset == 0
 
 
@@ -155,11 +162,11 @@ def test_nothing_is_decided_while_too_few_replicas_are_in_sync():
 
 def test_a_new_leader_loads_in_slices_and_refuses_meanwhile():
     disk = MemoryDisk()
-    before = Scene(Replica, disk).load()
+    before = Scene(ALONE, disk).load()
     for _ in range(50):
         before.add("a"), before.add("b")
     before.log.close()
-    after = Scene(Replica, disk)
+    after = Scene(ALONE, disk)
     with pytest.raises(KafkaError) as refused:
         after.add("a")
     assert refused.value.error is Error.COORDINATOR_LOAD_IN_PROGRESS
@@ -169,11 +176,11 @@ def test_a_new_leader_loads_in_slices_and_refuses_meanwhile():
 
 def test_a_new_leader_loads_when_all_that_the_former_one_answered_for_is_committed_here_too():
     disk = MemoryDisk()
-    before = Scene(Replica, disk).load()
+    before = Scene(ALONE, disk).load()
     for _ in range(50):
         before.add("a")
     before.log.close()
-    after = Scene(Slow, disk, behind=20)
+    after = Scene(TWO, disk, committed=30)
     assert after.runtime.next_deadline() is None
     after.runtime.tick(NOW, 1 << 20)
     with pytest.raises(KafkaError) as refused:
@@ -185,10 +192,10 @@ def test_a_new_leader_loads_when_all_that_the_former_one_answered_for_is_committ
 
 def test_a_load_ends_when_the_partition_moves_away():
     disk = MemoryDisk()
-    before = Scene(Replica, disk).load()
+    before = Scene(ALONE, disk).load()
     before.add("a")
     before.log.close()
-    after = Scene(Replica, disk)
+    after = Scene(ALONE, disk)
     after.runtime.resigned(0)
     assert after.runtime.next_deadline() is None
     after.runtime.tick(NOW, 1 << 20)
@@ -196,9 +203,9 @@ def test_a_load_ends_when_the_partition_moves_away():
 
 
 def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
-    waiting = [scene.add("a"), scene.add("a"), scene.runtime.submit(0, "b", lambda *_: ((), None), NOW)]
+    waiting = [scene.add("a"), scene.add("a"), scene.submit("b", lambda *_: ((), None))]
     scene.runtime.resigned(0)
-    assert [operation.error.error for operation in waiting] == [Error.NOT_COORDINATOR] * 3
+    assert [wait.error.error for wait in waiting] == [Error.NOT_COORDINATOR] * 3
     with pytest.raises(KafkaError) as refused:
         scene.add("a")
     assert refused.value.error is Error.NOT_COORDINATOR
@@ -206,7 +213,7 @@ def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new
 
 def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     scene.state.due["a"] = 5_000
-    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    scene.submit("a", lambda *_: ((), {}))
     assert scene.runtime.next_deadline() == 5_000
     scene.runtime.tick(Now(4_999, 0), 1)
     scene.runtime.tick(Now(5_000, 0), 1)
@@ -216,7 +223,7 @@ def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
 
 def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(scene):
     scene.state.due["a"] = 5_000
-    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    scene.submit("a", lambda *_: ((), {}))
     scene.runtime.resigned(0)
     scene.runtime.elected(0, scene.replica)
     scene.runtime.tick(Now(5_000, 0), 1)
@@ -225,7 +232,7 @@ def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_
 
 def test_a_tick_waits_while_too_few_replicas_are_in_sync(scene):
     scene.state.due["a"] = 5_000
-    scene.runtime.submit(0, "a", lambda *_: ((), {}), NOW)
+    scene.submit("a", lambda *_: ((), {}))
     whole = scene.replica.partition
     scene.replica.partition = replace(whole, isr=())
     scene.runtime.tick(Now(5_000, 0), 1)
@@ -236,21 +243,21 @@ def test_a_tick_waits_while_too_few_replicas_are_in_sync(scene):
     assert scene.state.ticked == [("a", 5_500)]
 
 
-def test_an_operation_ends_once(scene):
+def test_an_wait_ends_once(scene):
     held = []
-    operation = scene.runtime.submit(0, "a", lambda operation, _: (held.append(operation), ((), None))[1], NOW)
+    wait = scene.submit("a", lambda wait, _: (held.append(wait), ((), None))[1])
     held[0].finish({"first": True})
     held[0].finish({"second": True})
     held[0].fail(KafkaError(Error.NOT_COORDINATOR))
-    assert operation.answer == {"first": True} and operation.error is None
-    assert scene.done == [operation]
+    assert wait.answer == {"first": True} and wait.error is None
+    assert scene.done == [wait]
 
 
 def test_a_record_of_a_newer_kafka_is_skipped():
     disk = MemoryDisk()
-    scene = Scene(Replica, disk).load()
+    scene = Scene(ALONE, disk).load()
     scene.add("a")
     batch = bytearray(encode_batch([(0, b"\x00\x7bnew", b"\x00\x00", [])]))
     scene.log.append(batch, 0, NOW, [read_header(batch)])
-    after = Scene(Replica, disk)
+    after = Scene(ALONE, disk)
     assert after.load().state.offsets == {"a": 1}

@@ -15,7 +15,8 @@ from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSI
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 18, (0, 4)

@@ -12,7 +12,8 @@ from minikafka.broker.handlers.describe_groups import GROUP_OPERATIONS, NOT_ASKE
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 69, (0, 1)

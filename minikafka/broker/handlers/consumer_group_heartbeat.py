@@ -15,9 +15,10 @@ from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.target_assignment import assignor_names
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 68, (0, 1)
 
@@ -27,10 +28,6 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     check_request(request.body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
     if not request.body.member_id:  # version 0 only
         request.body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
-    return broker.groups.change(
-        request,
-        request.body.group_id,
-        lambda groups, _: groups.consumer_heartbeat(request.body, client, now),
-        lambda error: {"error_code": error.error, "error_message": error.message},
-        now,
+    return broker.groups.ask(
+        request.body.group_id, lambda groups, _: groups.consumer_heartbeat(request.body, client, now), now
     )

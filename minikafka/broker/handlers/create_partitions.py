@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 37, (0, 3)
+DECIDES = True
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
@@ -43,7 +45,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
                 broker.trace.emit("PartitionsCreated", **detail)
         return {"results": results}
 
-    return broker.decide([] if body.validate_only else records, now, answer)
+    return broker.control.decide([] if body.validate_only else records, now, answer)
 
 
 def grow(broker: Broker, asked: Any) -> list[MetadataRecord]:

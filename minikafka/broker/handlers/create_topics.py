@@ -11,16 +11,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
-from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 19, (2, 7)
+DECIDES = True
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
@@ -55,7 +57,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             tell(broker, body.topics, results)
         return {"topics": results}
 
-    return broker.decide([] if body.validate_only else records, now, answer)
+    return broker.control.decide([] if body.validate_only else records, now, answer)
 
 
 def create(broker: Broker, topic: Any, defaults: list[dict[str, Any]]) -> tuple[dict[str, Any], list[MetadataRecord]]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.waiting import Wait
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
     from minikafka.coordinators.groups import Groups
-    from minikafka.coordinators.runtime import Decision, Operation
+    from minikafka.coordinators.runtime import Decision
 
 KEY, VERSIONS = 42, (0, 2)
 
@@ -26,12 +27,15 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     deletions = {}
     for group_id in dict.fromkeys(request.body.groups_names):
 
-        def delete(groups: Groups, _: Operation, group_id: str = group_id) -> Decision:
+        def delete(groups: Groups, _: Wait, group_id: str = group_id) -> Decision:
             return groups.delete(group_id)
 
-        deletions[group_id] = broker.groups.submit(group_id, delete, now)
+        deletions[group_id] = broker.groups.ask(group_id, delete, now)
 
-    def attempt(_: Now, expired: bool) -> dict[str, Any] | None:
+    for deletion in deletions.values():
+        deletion.then(lambda ended: broker.moved(ended, 1))
+
+    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         if not expired and not all(deletion.is_done for deletion in deletions.values()):
             return None
         return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
@@ -39,7 +43,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     return Wait(list(deletions.values()), now.monotonic_ms + TIMEOUT_MS, attempt)
 
 
-def verdict(deletion: Operation) -> Error:
+def verdict(deletion: Wait) -> Error:
     if deletion.error is not None:
         return deletion.error.error
     return Error.NONE if deletion.is_done else Error.REQUEST_TIMED_OUT

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord, Topic
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 20, (1, 6)
+DECIDES = True
 
 NO_ID = bytes(16)
 
@@ -53,7 +55,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
                     broker.trace.emit("TopicDeleted", topic=result["name"])
         return {"responses": list(results.values())}
 
-    return broker.decide(records, now, answer)
+    return broker.control.decide(records, now, answer)
 
 
 def find(broker: Broker, name: str | None, topic_id: bytes, times: int) -> Topic:

@@ -12,7 +12,8 @@ from minikafka.broker.handlers.metadata import CLUSTER_OPERATIONS, NOT_ASKED
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 60, (0, 2)

@@ -22,7 +22,8 @@ from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 32, (1, 4)

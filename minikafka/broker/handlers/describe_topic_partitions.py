@@ -14,7 +14,8 @@ from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, Partition, To
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 75, (0, 0)

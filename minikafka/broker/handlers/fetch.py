@@ -14,12 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, Key, news
-from minikafka.broker.waiting import Wait
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 1, (4, 13)
@@ -42,21 +43,21 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
 
-    def attempt(now: Now, expired: bool) -> dict[str, Any] | None:
+    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         answers, size_bytes, failed = read(broker, request, asked)
         if not (expired or failed or size_bytes >= body.min_bytes or not asked):
+            wait.missing_bytes = body.min_bytes - size_bytes
             return None
         if broker.trace:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
         return {"session_id": session.session_id if session else 0, "responses": by_topic(sent, request.version)}
 
+    keys = [("high_watermark", topic_name(broker, one.topic), one.partition) for one in asked]
+    wait = Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt)
     if body.max_wait_ms <= 0:
-        answer = attempt(now, True)
-        assert answer is not None
-        return answer
-    keys = [("partition", topic_name(broker, one.topic), one.partition) for one in asked]
-    return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, body.min_bytes)
+        wait.attempt(now, expired=True)
+    return wait
 
 
 def asked_partitions(request: Call) -> list[Asked]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.waiting import Wait
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 10, (0, 6)
@@ -32,10 +33,12 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     if kind == TRANSACTION:
         return shaped(request, [{"key": key, **here(broker, request, broker.node_id)} for key in keys])
     try:
+        if OFFSETS_TOPIC not in broker.image.topics and not broker.quorum.is_settled:
+            raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
         records = broker.groups.creation()
     except KafkaError as error:
         return shaped(request, [refused(key, Error.COORDINATOR_NOT_AVAILABLE, error.message) for key in keys])
-    return broker.decide(records, now, lambda: shaped(request, [find(broker, request, key) for key in keys]))
+    return broker.control.decide(records, now, lambda: shaped(request, [find(broker, request, key) for key in keys]))
 
 
 def find(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 12, (0, 4)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    return broker.groups.change(
-        request, request.body.group_id, lambda groups, _: groups.heartbeat(request.body, now), refuse, now
-    )
+    return broker.groups.ask(request.body.group_id, lambda groups, _: groups.heartbeat(request.body, now), now)
 
 
-def refuse(error: KafkaError) -> dict[str, Any]:
+def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
     return {"error_code": Error.NONE if error.error is Error.COORDINATOR_LOAD_IN_PROGRESS else error.error}

@@ -18,16 +18,18 @@ from minikafka.broker.config import (
     check_broker_configs,
     check_topic_configs,
 )
-from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 44, (0, 1)
+DECIDES = True
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
@@ -63,7 +65,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
                 broker.trace.emit("ConfigsAltered", **detail)
         return {"responses": results}
 
-    return broker.decide([] if body.validate_only else records, now, answer)
+    return broker.control.decide([] if body.validate_only else records, now, answer)
 
 
 def alter(broker: Broker, resource: Any) -> dict[str, str | None]:

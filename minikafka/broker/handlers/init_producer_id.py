@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 22, (0, 4)
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
     if body.transactional_id == "" or (request.version >= 3 and (body.producer_id < 0) != (body.producer_epoch < 0)):
         return refusal(Error.INVALID_REQUEST)
     if body.transactional_id is not None:
         return refusal(Error.UNSUPPORTED_VERSION)
-    producer_id = broker.next_producer_id(now)
+    producer_id = broker.control.next_producer_id(now)
+    if isinstance(producer_id, Wait):
+        return producer_id
     if broker.trace:
         broker.trace.emit("ProducerIdAssigned", producer_id=producer_id, producer_epoch=0)
     return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": 0}

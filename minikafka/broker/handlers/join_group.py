@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 11, (0, 9)
 
@@ -28,23 +29,19 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         body.rebalance_timeout_ms = body.session_timeout_ms
     client = request.client.client_id or "", f"/{request.client.host}"
 
-    def refuse(error: KafkaError) -> dict[str, Any]:
-        unforeseen = error.error is Error.UNKNOWN_SERVER_ERROR
-        return {"error_code": error.error, "member_id": "" if unforeseen else body.member_id}
-
-    return broker.groups.change(
-        request,
-        body.group_id,
-        lambda groups, operation: groups.join(operation, body, client, request.version, now),
-        refuse,
-        now,
-        lambda answer: shaped(answer, request.version),
+    return broker.groups.ask(
+        body.group_id, lambda groups, wait: groups.join(wait, body, client, request.version, now), now
     )
 
 
-def shaped(answer: dict[str, Any], version: int) -> dict[str, Any]:
+def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
+    unforeseen = error.error is Error.UNKNOWN_SERVER_ERROR
+    return shape(request, {"error_code": error.error, "member_id": "" if unforeseen else request.body.member_id})
+
+
+def shape(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
     """The fields that a refusal has no news about; before version 7 the protocol's name can't be null."""
     whole = {"generation_id": NO_GENERATION, "protocol_name": None, "leader": "", "members": []} | answer
-    if version < 7:
+    if request.version < 7:
         whole["protocol_name"] = whole["protocol_name"] or ""
     return whole

@@ -11,27 +11,25 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 13, (0, 5)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    def refuse(error: KafkaError) -> dict[str, Any]:
-        if error.error is not Error.UNKNOWN_MEMBER_ID or request.version < 3:
-            return {"error_code": error.error}
-        unknown = [
-            {"member_id": each.member_id, "group_instance_id": each.group_instance_id, "error_code": error.error}
-            for each in request.body.members
-        ]
-        return {"error_code": Error.NONE, "members": unknown}
-
-    return broker.groups.change(
-        request,
-        request.body.group_id,
-        lambda groups, _: groups.leave(request.body, request.version, now),
-        refuse,
-        now,
+    return broker.groups.ask(
+        request.body.group_id, lambda groups, _: groups.leave(request.body, request.version, now), now
     )
+
+
+def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
+    if error.error is not Error.UNKNOWN_MEMBER_ID or request.version < 3:
+        return {"error_code": error.error}
+    unknown = [
+        {"member_id": each.member_id, "group_instance_id": each.group_instance_id, "error_code": error.error}
+        for each in request.body.members
+    ]
+    return {"error_code": Error.NONE, "members": unknown}

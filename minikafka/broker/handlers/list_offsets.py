@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 2, (1, 7)

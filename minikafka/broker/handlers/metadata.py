@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.waiting import Wait
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
@@ -22,12 +21,14 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
     Topic,
 )
+from minikafka.cluster.waiting import Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 3, (0, 13)
@@ -66,12 +67,14 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             else NOT_ASKED,
         }
 
-    return broker.decide(records, now, answer)
+    return broker.control.decide(records, now, answer)
 
 
 def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[MetadataRecord]:
     """The records that create the unknown topics of a request; names that cannot be created go to failed."""
     if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
+        return []
+    if not broker.quorum.is_settled:  # clients ask again
         return []
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]

@@ -12,30 +12,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from minikafka.wire.errors import Error
+from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 8, (2, 9)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """Partitions that don't exist are answered here, the others by the coordinator."""
     body = request.body
-    results = without_unknown(broker, body.topics)
+    body.unknown = without_unknown(broker, body.topics)
     body.topics = [topic for topic in body.topics if topic.partitions]
     if not body.topics:
-        return {"topics": merged(results, ())}
-    return broker.groups.change(
-        request,
-        body.group_id,
-        lambda groups, _: groups.commit(body, request.version, now),
-        lambda error: {"topics": [refused(topic, error.error) for topic in body.topics]},
-        now,
-        lambda answer: {"topics": merged(results, answer["topics"])},
-    )
+        return {"topics": merged(body.unknown, ())}
+    return broker.groups.ask(body.group_id, lambda groups, _: groups.commit(body, request.version, now), now)
+
+
+def shape(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
+    return {"topics": merged(request.body.unknown, answer["topics"])}
+
+
+def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
+    """The API has no error for the whole: every partition says it."""
+    return shape(request, {"topics": [refused(topic, error.error) for topic in request.body.topics]})
 
 
 def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, dict[str, Any]]:
@@ -61,6 +65,5 @@ def merged(results: dict[str, dict[str, Any]], answered: Iterable[dict[str, Any]
 
 
 def refused(topic: Any, error: Error) -> dict[str, Any]:
-    """The API has no error for the whole: every partition says it."""
     partitions = [{"partition_index": each.partition_index, "error_code": error} for each in topic.partitions]
     return {"name": topic.name, "partitions": partitions}

@@ -15,7 +15,8 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 9, (1, 9)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
 KEY, VERSIONS = 23, (2, 4)

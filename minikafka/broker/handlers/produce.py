@@ -1,27 +1,29 @@
 """Produce (KIP-98, KIP-360): append record batches to partitions.
 
-Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 and
-acks=all are answered when the leader has written, acks=all also needs min.insync.replicas in sync. Nothing is synced
-to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader epoch
-and, for LogAppendTime, its timestamps are stamped. The checks are those of Kafka's that the batch header can show
-(`check_batch`); records inside are decoded only for a compacted topic, where each needs a key. So a wrong record
-within a batch whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and
-refused by Apache Kafka. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because older
-librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467),
-9 is flexible.
+Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 is
+answered when the leader has written, acks=all when all in-sync replicas have, min.insync.replicas at least; a batch
+that is there already waits like a new one. Nothing is synced to disk before the answer, as in Apache Kafka. A batch
+is appended as it came: only its base offset, its leader epoch and, for LogAppendTime, its timestamps are stamped. The
+checks are those of Kafka's that the batch header can show (`check_batch`); records inside are decoded only for a
+compacted topic, where each needs a key. So a wrong record within a batch whose CRC is right, or a timestamp that is
+too early and not the batch's first, is accepted here and refused by Apache Kafka. Versions: 3 is the first with
+record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0 is
+missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.waiting import Wait
 from minikafka.storage.log import Appended
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
     from minikafka.cluster.replica import Replica
 
@@ -29,28 +31,73 @@ KEY, VERSIONS = 0, (3, 9)
 
 ALL, NONE = -1, 0
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
-TRACED_RECORDS = 50
 NO_TIMESTAMP = -1
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | None:
     body = request.body
-    topics = []
+    topics, pending = [], []
     failed = None
     for topic in body.topic_data:
         partitions = []
         for partition in topic.partition_data:
-            answer = produce(broker, request, topic.name, partition, now)
+            answer, promised = produce(broker, request, topic.name, partition, now)
             failed = failed or answer["error_code"]
             partitions.append(answer)
+            if promised is not None and not promised.is_kept:
+                pending.append(promised)
         topics.append({"name": topic.name, "partition_responses": partitions})
     if body.acks == NONE:
         return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
-    return {"responses": topics}
+    if not pending:
+        return {"responses": topics}
+    return replicated(topics, pending, now.monotonic_ms + body.timeout_ms)
 
 
-def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> dict[str, Any]:
-    """One partition of a request: its answer's fields."""
+class Promise(NamedTuple):
+    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first."""
+
+    replica: Replica
+    leader_epoch: int
+    next_offset: int
+    answer: dict[str, Any]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it needn't wait any more; what went wrong stands in the answer then."""
+        if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
+            self.break_(Error.NOT_LEADER_OR_FOLLOWER)
+        elif self.replica.high_watermark < self.next_offset:
+            return False
+        elif not self.replica.enough_in_sync:
+            self.break_(Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return True
+
+    def break_(self, error: Error) -> None:
+        self.answer.update(refusal(self.answer["index"], KafkaError(error)))
+
+
+def replicated(topics: list[dict[str, Any]], pending: list[Promise], deadline_ms: int) -> Wait:
+    """The answer waits until the high watermarks have passed what was appended; at the deadline the others hear
+    REQUEST_TIMED_OUT, though their records may still come to count.
+    """
+
+    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+        pending[:] = [promise for promise in pending if not promise.is_kept]
+        if pending and not expired:
+            return None
+        for promise in pending:
+            promise.break_(Error.REQUEST_TIMED_OUT)
+        return {"responses": topics}
+
+    logs = [promise.replica.log for promise in pending]
+    return Wait([("high_watermark", log.topic, log.partition) for log in logs], deadline_ms, attempt)
+
+
+def produce(
+    broker: Broker, request: Call, topic: str, partition: Any, now: Now
+) -> tuple[dict[str, Any], Promise | None]:
+    """One partition of a request: its answer's fields, and what must become true before they are."""
     try:
         replica, appended, append_time_ms = append(broker, request, topic, partition, now)
     except KafkaError as error:
@@ -59,14 +106,17 @@ def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now)
             broker.trace.emit("BatchRefused", **why)
         if error.error is Error.KAFKA_STORAGE_ERROR:
             broker.storage_failed(error)
-        return refusal(partition.index, error)
-    return {
+        return refusal(partition.index, error), None
+    answer = {
         "index": partition.index,
         "error_code": Error.NONE,
         "base_offset": appended.base_offset,
         "log_append_time_ms": append_time_ms,
         "log_start_offset": replica.log.log_start_offset,
     }
+    if request.body.acks != ALL:
+        return answer, None
+    return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer)
 
 
 def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended, int]:
@@ -93,12 +143,7 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
                 last_offset=duplicate.last_offset,
             )  # fmt: skip
         return replica, duplicate, duplicate.max_timestamp
-    appended = replica.append_as_leader(partition.records, [batch], now)
-    if broker.trace:
-        tell(broker, topic, partition, appended)
-    replica.advance_high_watermark()
-    broker.replicas.changed(now)
-    broker.moved(("partition", topic, partition.index), appended.size_bytes)
+    appended = replica.append(partition.records, [batch], now)
     stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
     return replica, appended, now.wall_ms if stamped else -1
 
@@ -223,25 +268,3 @@ def refusal(index: int, error: KafkaError) -> dict[str, Any]:
         "record_errors": [{"batch_index": at, "batch_index_error_message": why} for at, why in blamed.items()],
         "error_message": error.message,
     }
-
-
-def tell(broker: Broker, topic: str, partition: Any, appended: Appended) -> None:
-    """The trace event of an append; only here are records decoded."""
-    records = [
-        [record.offset, text(record.key), text(record.value), record.timestamp]
-        for record in decode_batch(partition.records)[:TRACED_RECORDS]
-    ]
-    broker.trace.emit(
-        "RecordsAppended",
-        topic=topic,
-        partition=partition.index,
-        base_offset=appended.base_offset,
-        last_offset=appended.last_offset,
-        size_bytes=appended.size_bytes,
-        records=records,
-    )
-
-
-def text(value: bytes | None) -> str | None:
-    """Keys and values as pictures show them: at most 40 characters."""
-    return None if value is None else bytes(value[:160]).decode("utf-8", "replace")[:40]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker, Call
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
     from minikafka.clock import Now
-    from minikafka.broker.waiting import Wait
+    from minikafka.cluster.waiting import Wait
 
 KEY, VERSIONS = 14, (0, 5)
 
@@ -21,10 +22,10 @@ KEY, VERSIONS = 14, (0, 5)
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     if request.version >= 5 and None in (request.body.protocol_type, request.body.protocol_name):
         raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
-    return broker.groups.change(
-        request,
-        request.body.group_id,
-        lambda groups, operation: groups.sync(operation, request.body, now),
-        lambda error: {"error_code": error.error, "assignment": b""},
-        now,
+    return broker.groups.ask(
+        request.body.group_id, lambda groups, wait: groups.sync(wait, request.body, now), now
     )
+
+
+def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
+    return {"error_code": error.error, "assignment": b""}
