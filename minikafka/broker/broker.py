@@ -24,6 +24,7 @@ from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Re
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
+from minikafka.broker.peers import Peers
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
@@ -63,6 +64,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
+        self.peers = Peers(node_id, config.peers, self.outbox.append)
         self.quorum = Quorum(disk, node_id, [node_id], self._committed, trace, self)
         self.control = ControlPlane(self)
         self.cluster_id = ""
@@ -81,12 +83,13 @@ class Broker:
         self._enter(now)
         try:
             with as_storage_errors(str(self._disk)):
-                identity = identify(self._disk, self.node_id, self.random_uuid)
+                identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
                 self.cluster_id = identity.cluster_id
                 for line in self.quorum.start(now):
                     self.notice(line)
                 self.quorum.replay()
                 self.control.register(identity.directory_id, now)
+            self.peers.start(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
@@ -147,11 +150,24 @@ class Broker:
         self.trace.cause = None
         self._wake(now)
 
+    def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
+        """What another node answered. Errors: DecodeError if it is no answer to what it was asked."""
+        self._enter(now)
+        self.peers.receive_reply(node, lane, frame, now)
+        self._wake(now)
+
+    def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
+        """A request to another node will have no answer."""
+        self._enter(now)
+        self.peers.request_failed(node, lane, correlation_id, now)
+        self._wake(now)
+
     def tick(self, now: Now) -> None:
         """Answer requests whose deadline has come, and do a slice of background work."""
         self._enter(now)
         for parked in self.waiting.expired(now.monotonic_ms):
             self._attempt(parked, now, expired=True)
+        self.peers.tick(now)
         try:
             if self._recovery is not None:
                 self._recover()
@@ -167,7 +183,8 @@ class Broker:
         soonest = self._now.monotonic_ms + 1
         if self._recovery is not None:
             return soonest
-        deadlines = (self.waiting.next_deadline(), self.groups.next_deadline(), self.replicas.next_deadline())
+        parts = (self.waiting, self.groups, self.replicas, self.peers)
+        deadlines = [part.next_deadline() for part in parts]
         return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
 
     # -- for handlers

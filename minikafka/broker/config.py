@@ -196,11 +196,14 @@ RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values(
 @dataclass
 class BrokerConfig:
     """What a broker is started with. advertised: listener name -> (host, port) told to clients. properties: Kafka's
-    names, as text.
+    names, as text. peers: node id -> (host, port) of the cluster's nodes. cluster_id: for an empty disk, so that many
+    empty disks become one cluster; None: one is made.
     """
 
     advertised: dict[str, Endpoint] = field(default_factory=lambda: {"PLAINTEXT": ("localhost", 9092)})
     properties: dict[str, str] = field(default_factory=dict)
+    peers: dict[int, Endpoint] = field(default_factory=dict)
+    cluster_id: str | None = None
 
     def __post_init__(self) -> None:
         self.properties = _checked(self.properties, BROKER_CONFIGS, "broker config name")
