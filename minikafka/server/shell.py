@@ -3,9 +3,10 @@
 The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one timer is set for the broker's
 next deadline. Everything runs on one thread, so the broker never sees two things at once.
 
-Memory is bounded over all connections (budget.py). Requests that are not whole yet, or wait for their turn: when they
-fill their budget, one connection gives way. Answers that the clients have not read: first who asks for more waits; if
-that has not helped for PATIENCE_SECONDS, one who does not read gives way.
+Memory is bounded over all connections (budget.py). When requests that are not whole yet, or wait for their turn, fill
+their budget, connections give way; until then one turn of the event loop can double them at most, as a frame grows so.
+When answers that clients have not read fill theirs, who asks for more waits; if that has not helped for
+PATIENCE_SECONDS, connections that don't read give way.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Server:
         self._handshakes = handshakes
         self._after_turn = after_turn
         self._timer: asyncio.TimerHandle | None = None
+        self._full = False  # requests are, and somebody will have to give way
         self._held_back: dict[Connection, float] = {}  # requests that wait until answers are read, and since when
         self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
         self._ready = False
@@ -176,8 +178,9 @@ class Server:
         connection.active_at = self._loop.time()
         self._pass_on(connection)
         connection.send()  # also settles whether we go on reading
-        while self.requests.full:
-            self._drop_a_half_request()
+        if self.requests.full and not self._full:
+            self._full = True
+            self._loop.call_soon(self._drop_half_requests)  # once everybody whose bytes are there has had its turn
         self._drain()
 
     def _pass_on(self, connection: Connection) -> None:
@@ -285,13 +288,16 @@ class Server:
         )
         lazy.abort()
 
-    def _drop_a_half_request(self) -> None:
+    def _drop_half_requests(self) -> None:
+        self._full = False
         budget = self.requests
-        hog = budget.who_gives_way()
-        self.refuse(
-            hog,
-            f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished requests, above {budget.most_bytes}",
-        )
+        while budget.full:
+            hog = budget.who_gives_way()
+            self.refuse(
+                hog,
+                f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished requests, "
+                f"above {budget.most_bytes}",
+            )
 
     # --- connections ---
 

@@ -15,6 +15,7 @@ import pytest
 from minikafka.server.embedded import Served
 from minikafka.wire.messages import decode_response, encode_request
 from tests.conformance.raw import Connection, batch
+from tests.server.small_window import SmallWindow
 from tests.server.test_connection import answer, framed, with_server
 
 MEGABYTE = 1 << 20
@@ -67,18 +68,6 @@ def test_half_requests_give_way_to_a_large_one_that_makes_progress(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 100, "most of them had to go"
     assert all("bytes of unfinished requests, above" in line for line in lines)
-
-
-class SmallWindow(Connection):
-    """The system takes little of an answer for a client that does not read it."""
-
-    def __init__(self, bootstrap, size):
-        host, port = bootstrap.rsplit(":", 1)
-        self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
-        self.socket.settimeout(20)
-        self.socket.connect((host, int(port)))
-        self.correlation_id = 0
 
 
 def test_clients_that_never_read_give_way_once_others_wait_and_who_reads_slowly_does_not():
