@@ -24,7 +24,7 @@ class Server:
     def __init__(self, options=(), open_files=10_240):
         serve = [sys.executable, "-m", "minikafka", "serve", "--port", "0", *options]
         command = ["sh", "-c", f'ulimit -n {open_files} && exec "$@"', "sh", *serve]
-        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would stop it
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (a pipe that nobody reads would stop the server)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.bootstrap = self.process.stdout.readline().removeprefix("ready ").strip()
 
