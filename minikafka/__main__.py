@@ -1,4 +1,4 @@
-"""The command line: `minikafka serve | demo | doctor | lesson`. Each command imports only its own part."""
+"""The command line: `minikafka serve | demo | doctor | lesson | class`. Each command imports only its own part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     commands = Parser(
         prog="minikafka", description="A small real Kafka, and a course that runs on it."
     )
-    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson")
+    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson | class")
     serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
@@ -54,6 +54,13 @@ def parser() -> argparse.ArgumentParser:
     edition.add_argument("--fresh", action="store_true", help="start over; your old copy is kept under another name")
     edition.add_argument("--solved", action="store_true", help="with the exercises solved")
     edition.add_argument("--blank", action="store_true", help="for live coding")
+    room = chosen.add_parser(
+        "class",
+        help="show how far the learners of a class are",
+        description="Show how far the learners are who have set MINIKAFKA_CLASS to this broker, and MINIKAFKA_NAME.",
+    )
+    room.add_argument("--bootstrap", metavar="HOST:PORT", default="127.0.0.1:9092", help="default 127.0.0.1:9092")
+    room.add_argument("--once", action="store_true", help="show the table as it is now, and end")
     return commands
 
 
@@ -115,6 +122,8 @@ def main(argv: list[str] | None = None) -> int:
         from minikafka.course.demo import main as run
     elif args.command == "doctor":
         from minikafka.course.doctor import main as run
+    elif args.command == "class":
+        from minikafka.course.classroom import main as run
     else:
         from minikafka.course.editions import main as run
     return run(args)
