@@ -76,7 +76,7 @@ def _carry(broker: str, messages: SimpleQueue[tuple[str, dict[str, str]]]) -> No
             producer.send(TOPIC, key=name, value=place).get(timeout=_DELIVER_WITHIN_MS / 1000)
         except (KafkaError, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
-            _say_once(f"minikafka: your class's broker {broker} was not told where you are ({why}). The lesson goes on.")
+            _say_once(f"minikafka: your class's broker {broker} was not told of you ({why}). The lesson goes on.")
 
 
 @cache

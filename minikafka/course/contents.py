@@ -28,9 +28,13 @@ QUESTION_MINUTES = 1.0  # one of an exit ticket
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of predict, as the notebook has it. options: their texts. because: is there a sentence for each?"""
+    """One call of predict, as the notebook has it. name: the variable that it is given to. options: their texts.
+
+    because: is there a sentence for each option?
+    """
 
     cell: str
+    name: str
     question: str
     options: tuple[str, ...]
     because: bool
@@ -73,6 +77,11 @@ class Contents:
     def predictions(self) -> tuple[Asked, ...]:
         return tuple(asked for cell in self.code for asked in _predictions(cell))
 
+    def settled_in(self, asked: Asked) -> set[str]:
+        """The cells that ask or settle a prediction: they name its variable."""
+        named = re.compile(rf"\b{re.escape(asked.name)}\b")
+        return {asked.cell} | {cell["id"] for cell in self.code if asked.name and named.search(cell["source"])}
+
     @property
     def exercises(self) -> list[int]:
         """Their numbers; the exit ticket is none."""
@@ -88,10 +97,12 @@ class Contents:
         """The first one, before any heading of the second level, is called ""."""
         found: list[tuple[str, list[Any]]] = [("", [])]
         for cell in self.cells:
-            heading = re.search(r"^## (.+)", cell["source"], re.MULTILINE) if cell["cell_type"] == "markdown" else None
-            if heading:
-                found.append((heading[1].strip(), []))
-            found[-1][1].append(cell)
+            parts = re.split(r"^(?=## )", cell["source"], flags=re.MULTILINE)
+            for part in parts if cell["cell_type"] == "markdown" else [cell["source"]]:
+                heading = re.match(r"## (.+)", part) if cell["cell_type"] == "markdown" else None
+                if heading:
+                    found.append((heading[1].strip(), []))
+                found[-1][1].append({**cell, "source": part})
         return [Section(heading, tuple(cells)) for heading, cells in found]
 
     def section(self, beginning: str) -> Section | None:
@@ -145,6 +156,7 @@ def _predictions(cell: dict[str, Any]) -> list[Asked]:
     except SyntaxError:  # a stub, or a cell magic
         return []
     found = []
+    targets = {id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "predict":
             given = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -152,7 +164,8 @@ def _predictions(cell: dict[str, Any]) -> list[Asked]:
             options = node.args[1] if len(node.args) > 1 else given["options"]
             pairs = list(_options(options))
             because = bool(pairs) and all(has for _, has in pairs)
-            found.append(Asked(cell["id"], _text(question), tuple(text for text, _ in pairs), because))
+            texts = tuple(text for text, _ in pairs)
+            found.append(Asked(cell["id"], targets.get(id(node), ""), _text(question), texts, because))
     return found
 
 

@@ -29,11 +29,15 @@ _HINT_AFTER = 2  # failures
 
 @dataclass(frozen=True)
 class Question:
-    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it."""
+    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it.
+
+    lesson: the earlier lesson that it comes back to, "02"; empty where it is about its own.
+    """
 
     about: str
     right: int
     why: str
+    lesson: str = ""
 
 
 class Lesson:
