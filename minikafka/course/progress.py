@@ -2,11 +2,13 @@
 
 It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that run there; a lesson that runs
 anywhere else (a test, a look at the originals) remembers it while its kernel runs. Nothing leaves the machine, unless
-the learner joins a class (classroom.py).
+the learner joins a class (classroom.py). A prediction counts when its number is written in the cell: what is clicked in
+a picture stays in the picture.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -78,8 +80,9 @@ def _write(number: str, what: str, value: Any) -> None:
     _in_this_kernel.setdefault(number, {})[what] = value
     if _here():
         partial = _file().with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        partial.replace(_file())
+        with contextlib.suppress(OSError):  # a full disk is no reason to stop a lesson
+            partial.write_text(json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            partial.replace(_file())
     classroom.tell(number, *_row(contents()[number], done[number])[1:])
 
 

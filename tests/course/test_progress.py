@@ -93,3 +93,8 @@ def test_a_class_is_told_the_same_line(my, monkeypatch):
     monkeypatch.setattr(classroom, "tell", lambda *words: told.append(words))
     progress.solved("05", 1)
     assert told == [("05", "0 of 4", "1 of 2", "not yet")]
+
+
+def test_a_folder_that_cannot_be_written_stops_no_lesson(my):
+    (my / "progress.json").mkdir()
+    progress.solved("05", 1)
