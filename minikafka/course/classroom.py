@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from functools import cache
 from queue import SimpleQueue
@@ -129,24 +130,20 @@ def watch(bootstrap: str, once: bool) -> None:
     connection = Connection(bootstrap)
     connection.check()
     _create_topic(connection)
-    consumer = connection.consumer(TOPIC, auto_offset_reset="earliest")
     places: dict[str, Place] = {}
     clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
-    shown = ""
-    while True:
-        for records in consumer.poll(timeout_ms=500).values():
-            found = [place for place in map(place_of, records) if place]
-            places |= {place.name: place for place in found}
-        caught_up = bool(consumer.assignment()) and all(
-            consumer.position(part) >= end for part, end in consumer.end_offsets(list(consumer.assignment())).items()
-        )
-        text = table(list(places.values())) if places else "nobody yet"
-        if text != shown and (caught_up or not once):
-            print(f"{clear}{text}", flush=True)
-            shown = text
-        if once and caught_up:
-            consumer.close()
-            return
+    with closing(connection.consumer(TOPIC, auto_offset_reset="earliest")) as consumer:
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=100)
+        ends = consumer.end_offsets(list(consumer.assignment()))
+        shown = False
+        while not (once and shown):
+            records = [record for records in consumer.poll(timeout_ms=500).values() for record in records]
+            places |= {place.name: place for place in map(place_of, records) if place}
+            caught_up = shown or all(consumer.position(partition) >= end for partition, end in ends.items())
+            if caught_up and (records or not shown):
+                print(f"{clear}{table(list(places.values()))}", flush=True)
+                shown = True
 
 
 def _create_topic(connection: Connection) -> None:

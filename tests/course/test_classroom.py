@@ -1,6 +1,10 @@
 """A class: opt-in, over a broker that all reach, and never in the lesson's way."""
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +52,19 @@ def test_the_teacher_sees_the_latest_of_each_learner_and_who_is_behind_first(ser
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "lesson", "predictions", "exercises", "exit", "ticket", "last", "seen"]
     assert [row.split()[:2] for row in rows] == [["grace", "02"], ["ada", "06"]]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
+def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkeypatch):
+    command = [sys.executable, "-m", "minikafka", "class", "--bootstrap", served.bootstrap]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as teacher:
+        assert teacher.stdout.readline().startswith("name")
+        joins(monkeypatch, served.bootstrap, "emmy")
+        classroom.tell("07", "1 of 4", "0 of 2", "not yet")
+        assert any(line.startswith("emmy  07") for line in teacher.stdout)
+        teacher.send_signal(signal.SIGINT)
+        teacher.stdout.read()
+    assert teacher.returncode == 0
 
 
 def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
