@@ -2,8 +2,8 @@
 
 A shell keeps one connection for each (node, lane), so that nothing waits behind a request that the other side has
 parked: votes on the lane `quorum`, fetches of followers on `replica_fetch`, everything that is answered at once on
-`control`, markers of transactions on `markers`. The correlation ids are ours; on a lane replies come in the order of the
-requests. A node that is asked for the first time says what it speaks (ApiVersions, KIP-35).
+`control`, markers of transactions on `markers`. The correlation ids are ours; on a lane replies come in the order of
+the requests. A node that is asked for the first time says what it speaks (ApiVersions, KIP-35).
 """
 
 from __future__ import annotations

@@ -204,10 +204,6 @@ class Cluster(ConsumerGroups, Mishaps):
 
         if isinstance(prediction, str):
             prediction, name = None, prediction
-        if prediction is not None:
-            prediction = {each: getattr(prediction, each) for each in ("question", "options", "mine")}
-        if callable(answer):
-            answer = answer(self.trace)
         chosen = name or fitting(self.trace)
         return picture(
             chosen, self.trace, seed=self.seed, prediction=prediction, surprise=surprise, answer=answer, **options

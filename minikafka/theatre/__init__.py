@@ -16,6 +16,7 @@ from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play
+from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.trace import Event
 
@@ -31,12 +32,13 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """The picture called name ("log", "partitioner") of a trace. options: that picture's own, see its file.
 
     prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it
-    was.
+    was, or a function of the trace that computes it.
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
     play, events = PLAYS[name].stage(list(trace), **options)
-    return Picture(play, events, seed=seed, prediction=prediction, surprise=surprise, answer=answer)
+    asked = Prediction.of(prediction, answer, trace)
+    return Picture(play, events, seed=seed, prediction=asked, surprise=surprise)
 
 
 def fitting(trace: Sequence[Event]) -> str:

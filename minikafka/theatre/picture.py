@@ -32,18 +32,19 @@ class Table:
 class Picture:
     """Shown in a notebook by being a cell's value. scenes: plain data, one dictionary a step.
 
-    seed: shown in the corner. surprise: a condition on events; prediction and answer: see prediction.py.
+    seed: shown in the corner. surprise: a condition on events; see prediction.py.
     """
 
-    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None,
-                 surprise: Callable[[Event], bool] | None = None, answer: object = None) -> None:  # fmt: skip
+    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None,
+                 prediction: Prediction | None = None,
+                 surprise: Callable[[Event], bool] | None = None) -> None:  # fmt: skip
         self.play = play
         self.seed = seed
         self.scenes: list[Scene] = fold(play, trace)
         self._drawings: dict[int, list[Drawing]] = {}
-        self.prediction = Prediction.of(prediction, answer)
-        if self.prediction:
-            self.prediction.stop_before(surprise, trace, self.scenes)
+        self.prediction = prediction
+        if prediction:
+            prediction.place(surprise, trace, self.scenes)
 
     @property
     def title(self) -> str:
@@ -131,9 +132,9 @@ class Picture:
         }
 
     def _foot(self, step: int) -> str:
-        """The rule under the picture; it would give a prediction's answer away before the surprise."""
-        stop = self.prediction.stop if self.prediction else None
-        return self.play.foot if stop is None or step > stop else ""
+        """The rule under the picture; it would give a prediction's answer away before that is decided."""
+        decided = self.prediction.decided if self.prediction else None
+        return self.play.foot if decided is None or step >= decided else ""
 
     def _corner(self) -> str:
         return "" if self.seed is None else f"seed {self.seed}"
@@ -151,7 +152,7 @@ class Picture:
             return "\n".join(lines)
         lines.append(f"  at the end: {self.scenes[-1]['summary']}")
         if self.prediction:
-            lines.append(f"  {self.prediction.verdict}")
+            lines += [f"  {line}" for line in self.prediction.verdict.splitlines()]
         return "\n".join(lines)
 
     def frame(self, at_end: bool = False, at_ms: int | None = None) -> str:
