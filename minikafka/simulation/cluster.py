@@ -38,7 +38,7 @@ from minikafka.simulation.processes import BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.tables import Table
-from minikafka.trace import Event, Trace
+from minikafka.trace import Event, Trace, printable
 
 
 class Cluster(ConsumerGroups, Mishaps):
@@ -226,7 +226,7 @@ class Cluster(ConsumerGroups, Mishaps):
 
     def say_why_nothing_came(self, consumer: ConsumerHandle, timeout_ms: float) -> None:
         for line in overview.why_nothing_came(self, consumer, timeout_ms):
-            print(line)
+            print(printable(line, 1000))
 
     @recorded
     def close(self) -> None:

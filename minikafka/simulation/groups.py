@@ -17,6 +17,7 @@ from minikafka.simulation.mishaps import Target, clients_of
 from minikafka.simulation.overview import columns
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.topics import PATIENCE_MS, Topics, raise_refusal
+from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class GroupDescription(NamedTuple):
     lag: dict[TopicPartition, int]
 
     def __repr__(self) -> str:
-        head = f"group {self.group} ({self.type}): {self.state}, generation {self.generation}, {self.assignor or '-'}"
+        name, assignor = printable(self.group), self.assignor or "-"
+        head = f"group {name} ({self.type}): {self.state}, generation {self.generation}, {assignor}"
         rows: list[list[Any]] = [["partition", "committed", "lag", "member"]]
         owner = {partition: member.client for member in self.members for partition in member.partitions}
         for partition in sorted({*owner, *self.committed}):

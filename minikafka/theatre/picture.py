@@ -7,7 +7,6 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.play import Play, Scene, fold
 from minikafka.theatre.prediction import Prediction
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 
