@@ -14,6 +14,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.arguments import OF_CONSUMERS, OF_PRODUCERS, PARTITION, WAIT_S, check, checked
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.processes import ClientProcess
+from minikafka.trace import printable
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -32,7 +33,7 @@ class Handle:
         self.book = cluster.book
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self._state()}>"
+        return f"<{printable(self.name)}: {self._state()}>"
 
     def _state(self) -> str:
         if self._process.state != "up":

@@ -48,6 +48,12 @@ def test_every_picture_of_hostile_names_has_steps_that_say_them(pictures):
         assert all(row.isprintable() for rows in pic.table().rows for row in rows)
 
 
+def test_a_picture_finds_its_group_by_the_name_as_it_is(traces):
+    group = next(event.detail["group"] for event in traces["classic"] if event.kind == "MemberJoined")
+    assert not group.isprintable() and picture("rebalance", traces["classic"], group=group).scenes
+    assert not picture("rebalance", traces["classic"], group=group[:50]).scenes
+
+
 def test_every_svg_is_well_formed(pictures):
     for pic in pictures.values():
         for step in range(0, max(len(pic.scenes), 1), 7):
@@ -129,6 +135,7 @@ def test_a_cluster_and_a_group_show_each_name_on_one_line():
         cluster.create_topic("orders")
         consumer = cluster.consumer("orders", client_id="a\nb\x1b[2J", group_id="g\r\nh")
         consumer.poll(timeout_ms=5000)
+        assert repr(consumer) == "<a\\nb\\x1b[2J: up>"
         texts = [repr(cluster), repr(cluster.group("g\r\nh")), *map(str, cluster.trace)]
     assert all(line.isprintable() for text in texts for line in text.split("\n"))
     assert ["a\\nb\\x1b[2J", "up"] in [line.split() for line in texts[0].split("\n")]
