@@ -132,7 +132,7 @@ class Event:
 
     def __str__(self) -> str:
         sentence = printable(SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS)
-        return f"{moment(self.at)}  {self.node}: {sentence}"
+        return f"{moment(self.at)}  {printable(self.node)}: {sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, one line of `serve --trace FILE`."""

@@ -18,6 +18,7 @@ from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play
 from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
+from minikafka.theatre.text import readable
 from minikafka.trace import Event
 
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]
@@ -36,7 +37,7 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
-    play, events = PLAYS[name].stage(list(trace), **options)
+    play, events = PLAYS[name].stage(readable(list(trace)), **readable(options))
     asked = Prediction.of(prediction, answer, trace)
     return Picture(play, events, seed=seed, prediction=asked, surprise=surprise)
 

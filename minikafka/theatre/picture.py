@@ -7,7 +7,6 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.play import Play, Scene, fold
 from minikafka.theatre.prediction import Prediction
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 
@@ -77,6 +77,9 @@ class Picture:
         """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
         if not self.scenes:
             return svg.svg(Drawing(WIDE), title=self.title, scenario="", sentence=EMPTY, corner="", time="", alt=EMPTY)
+        if step is not None and (type(step) is not int or not -len(self.scenes) <= step < len(self.scenes)):
+            error = ValueError if type(step) is int else TypeError
+            raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
         scene = self.scenes[-1 if step is None else step]
         return svg.svg(
             self._drawing(scene["step"], WIDE),
@@ -99,6 +102,8 @@ class Picture:
         """What the page's player plays."""
         begin = len(self.scenes) - 1 if at_end else 0
         if at_ms is not None:
+            if not isinstance(at_ms, (int, float)):
+                raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
             begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
         return page.play(
             title=self.title,

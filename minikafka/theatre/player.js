@@ -236,7 +236,7 @@
     at('scenario').textContent = scene.scenario;
     at('time').textContent = at('when').textContent = scene.time;
     at('sentence').textContent = scene.sentence;
-    at('count').innerHTML = `<span class="spare">event </span>${scene.number} of ${scene.of}`;
+    at('number').textContent = `${scene.number} of ${scene.of}`;
     at('scrub').value = cursor;
     at('scrub').setAttribute('aria-valuetext', `event ${scene.number} of ${scene.of}, ${scene.time}`);
     at('drawing').setAttribute('aria-label', `${scene.sentence} ${scene.summary}.`);
