@@ -41,7 +41,13 @@ class Turn:
         frame = self._shell.next_frame(connection)
         if frame is not None:
             self._busy.add(connection)
-            self._broker.receive(connection, frame, self._now())
+            try:
+                self._broker.receive(connection, frame, self._now())
+            except AssertionError:  # the broker no longer trusts itself: the node stops
+                raise
+            except Exception as error:
+                bug = f"a request of {connection} met a bug of minikafka's; please report it: {error!r}"
+                self._broker.outbox += [Notice(bug, error), Close(connection, "met a bug of minikafka's (above)")]
 
     def gone(self, connection: Connection) -> None:
         """The connection is closed; nothing more comes from it."""

@@ -86,9 +86,9 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
         return got
 
     assert with_server(scenario)[:4] == (2).to_bytes(4, "big")
-    said = capsys.readouterr().err
-    assert "\n  ValueError: a bug\n  minikafka: forged\n" in said, "no line of a traceback passes for ours"
-    assert said.endswith("met a bug of minikafka's (above).\n")
+    said = capsys.readouterr().err.splitlines()
+    assert any("met a bug of minikafka's; please report it: ValueError" in line for line in said)
+    assert not any(line.startswith("minikafka: forged") for line in said)
 
 
 def test_while_a_request_is_parked_only_a_little_is_read_ahead():
