@@ -13,7 +13,6 @@ image.
 
 from __future__ import annotations
 
-import base64
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,8 +29,9 @@ from minikafka.broker.waiting import Parked, Wait, Waiting
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quorum import Quorum
-from minikafka.storage.checkpoints import read_meta_properties, write_meta_properties
+from minikafka.storage.data_folder import identify
 from minikafka.storage.disk import Disk, Random
+from minikafka.storage.errors import as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -86,7 +86,7 @@ class Broker:
         self.clients: dict[Connection, Client] = {}
         self.waiting = Waiting()
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
-        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace)
+        self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice)
         self.groups = GroupCoordinator(self)
         self.quorum = Quorum(disk, node_id, self._committed, trace)
         self.cluster_id = ""
@@ -106,23 +106,33 @@ class Broker:
         """Format an empty disk or replay what is there, register, and begin to recover the logs (goes on in tick)."""
         self._enter(now)
         try:
-            directory_id = self._identity()
-            self.quorum.start(now)
-            if not self.image.features:
-                self.quorum.append(controller.feature_levels(), now)
-            self._register(directory_id, now)
+            with as_storage_errors(str(self._disk)):
+                identity = identify(self._disk, self.node_id, self.random_uuid)
+                self.cluster_id = identity.cluster_id
+                for line in self.quorum.start(now):
+                    self.notice(line)
+                if not self.image.features:
+                    self.quorum.append(controller.feature_levels(), now)
+                self._register(identity.directory_id, now)
             self._recovery = self.replicas.load(now)
         except KafkaError as error:
             self.storage_failed(error)
 
     def stop(self, now: Now) -> None:
-        """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery."""
+        """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery. While
+        logs are still being recovered nothing is written: the next start begins where this one did.
+        """
         self._enter(now)
         self.groups.close()
         for parked in self.waiting.everything():
             self._attempt(parked, now, expired=True)
-        self.replicas.close(self.broker_epoch)
-        self.quorum.close()
+        try:
+            with as_storage_errors(str(self._disk)):
+                if self.ready:
+                    self.replicas.close(self.broker_epoch)
+                self.quorum.close()
+        except KafkaError as error:
+            self.storage_failed(error)
 
     def connected(self, connection: Connection, listener: str, host: str) -> None:
         """A client came. listener: the name of the listener it used, which decides the addresses it is told."""
@@ -314,28 +324,6 @@ class Broker:
     def _close(self, connection: Connection, why: str) -> None:
         self.outbox.append(Close(connection, why))
 
-    def _identity(self) -> bytes:
-        """The cluster's and the log directory's ids from meta.properties, made on an empty disk. Returns the latter,
-        16 bytes.
-        """
-        properties = read_meta_properties(self._disk)
-        if properties is None:
-            cluster_id, directory_id = self.random_uuid(), self.random_uuid()
-            properties = {
-                "version": "1",
-                "cluster.id": uuid_text(cluster_id),
-                "node.id": str(self.node_id),
-                "directory.id": uuid_text(directory_id),
-            }
-            write_meta_properties(self._disk, properties)
-        if properties["node.id"] != str(self.node_id):
-            raise KafkaError(
-                Error.KAFKA_STORAGE_ERROR,
-                f"this data directory belongs to node {properties['node.id']}, but this is node {self.node_id}",
-            )
-        self.cluster_id = properties["cluster.id"]
-        return base64.urlsafe_b64decode(properties["directory.id"] + "==")
-
     def _register(self, directory_id: bytes, now: Now) -> None:
         self.broker_epoch = self.quorum.high_watermark
         records = controller.register_broker(
@@ -358,10 +346,11 @@ class Broker:
     def _recover(self) -> None:
         assert self._recovery is not None
         budget = BACKGROUND_BUDGET_BYTES
-        for spent in self._recovery:
-            budget -= spent
-            if budget <= 0:
-                return
+        with as_storage_errors(str(self._disk)):
+            for spent in self._recovery:
+                budget -= spent
+                if budget <= 0:
+                    return
         self._recovery = None
         self.ready = True
         self.groups.start()
@@ -373,8 +362,3 @@ def refusal(api: str, error: KafkaError) -> dict[str, Any]:
     if "error_code" not in fields:
         return {"close": f"sent {api}, which failed: {error.message}"}
     return {"error_code": error.error} | ({"error_message": error.message} if "error_message" in fields else {})
-
-
-def uuid_text(value: bytes) -> str:
-    """A uuid as Kafka writes it: base64, URL-safe, without padding."""
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

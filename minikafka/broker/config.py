@@ -8,7 +8,7 @@ different names for one thing.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -269,10 +269,29 @@ class BrokerConfig:
 
 
 def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Value:
-    if not levels:
-        return Value(row.default, Source.DEFAULT, [])
-    _, text, source = levels[0]
-    return Value(None if text is None else parse(row, text), source, levels)
+    """What was legal when it was stored, and no longer is, gives way to the next level."""
+    for _, text, source in levels:
+        if text is None or is_legal(row, text):
+            return Value(None if text is None else parse(row, text), source, levels)
+    return Value(row.default, Source.DEFAULT, levels)
+
+
+def is_legal(row: Config, text: str) -> bool:
+    try:
+        parse(row, text)
+    except KafkaError:
+        return False
+    return True
+
+
+def unusable_configs(image: Image) -> Iterator[str]:
+    """Which stored configs are no longer legal, a sentence each."""
+    for (resource_type, resource), configs in image.configs.items():
+        table = TOPIC_CONFIGS if resource_type == TOPIC_RESOURCE else BROKER_CONFIGS
+        of_what = f"topic {resource}" if resource_type == TOPIC_RESOURCE else f"broker {resource or '(all)'}"
+        for name, text in configs.items():
+            if name in table and not is_legal(table[name], text):
+                yield f"{of_what}: {name}={text} is not legal, and the default holds"
 
 
 def _number(row: Config, text: str) -> int | float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig
-from minikafka.cluster.metadata import METADATA_TOPIC, TOPIC_RESOURCE, Image, MetadataRecord, Partition
+from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
 from minikafka.cluster.quorum import Clock
 from minikafka.cluster.replica import Replica
-from minikafka.storage import checkpoints
+from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk
+from minikafka.storage.errors import as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -35,13 +36,22 @@ Key = tuple[str, int]
 class ReplicaManager:
     """All replicas of one node, by (topic, partition)."""
 
-    def __init__(self, node_id: int, config: BrokerConfig, disk: Disk, image: Image, trace: Trace) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        config: BrokerConfig,
+        disk: Disk,
+        image: Image,
+        trace: Trace,
+        notice: Callable[[str], object],
+    ) -> None:
         self.replicas: dict[Key, Replica] = {}
         self._node_id = node_id
         self._config = config
         self._disk = disk
         self._image = image
         self._trace = trace
+        self._notice = notice
         self._to_create: dict[Key, None] = {}
         self._created = 0  # logs, since the last tick
         self._by_topic: dict[bytes, list[Key]] = {}
@@ -72,6 +82,13 @@ class ReplicaManager:
         topic = self._image.topics.get(key[0])
         if topic is None or key[1] not in topic.partitions:
             return None  # deleted before its turn
+        removal = self._removals.pop(key, None)
+        if removal is not None:
+            self._begin_removal(removal)  # a new topic has the name of one that was deleted
+        directory = f"{key[0]}-{key[1]}"
+        with as_storage_errors(directory):
+            if self._disk.exists(directory):
+                self._set_aside(directory, "stands where the log of a new topic has to be")
         replica = self._create(*key, topic.partitions[key[1]])
         replica.begin_epoch()
         return replica
@@ -79,24 +96,29 @@ class ReplicaManager:
     # -- what the image asks for
 
     def load(self, now: Clock) -> Generator[int, None, None]:
-        """At start: drop what no longer exists, open and recover the rest. Yields bytes read, to be advanced in
-        slices.
+        """At start: set aside the logs that the image doesn't know, open and recover the others. Yields bytes read,
+        to be advanced in slices.
         """
-        wanted = {f"{topic}-{number}" for topic, number, _ in self._image.all_partitions()} | {f"{METADATA_TOPIC}-0"}
-        for directory in self._disk.listdir(""):
-            if directory not in wanted and is_log_directory(directory):
-                self._disk.rmtree(directory)
+        for line in unusable_configs(self._image):
+            self._notice(line)
+        yield from self._sort_out()
         clean = checkpoints.take_clean_shutdown(self._disk)
-        recovery_points = checkpoints.read_offsets(self._disk, checkpoints.RECOVERY_POINTS)
-        start_offsets = checkpoints.read_offsets(self._disk, checkpoints.LOG_START_OFFSETS)
-        dirty_offsets = checkpoints.read_offsets(self._disk, checkpoints.CLEANER_OFFSETS)
+        recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+        start_offsets = self._read(checkpoints.LOG_START_OFFSETS)
+        dirty_offsets = self._read(checkpoints.CLEANER_OFFSETS)
+        high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
         for topic, number, partition in list(self._image.all_partitions()):
             if self._node_id in partition.replicas:
                 key = topic, number
                 replica = self._create(
                     *key, partition, recovery_points.get(key, 0), start_offsets.get(key, 0), dirty_offsets.get(key, 0)
                 )
-                yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
+                told = yield from replica.log.recover(RECOVERY_SLICE_BYTES, clean)
+                end, before = replica.log.log_end_offset, max(recovery_points.get(key, 0), high_watermarks.get(key, 0))
+                if end < before:
+                    told.append(f"{topic}-{number} ends at offset {end}, and had got to {before}: records are lost")
+                for line in told:
+                    self._notice(line)
                 replica.begin_epoch()
                 replica.advance_high_watermark()
         self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
@@ -109,6 +131,35 @@ class ReplicaManager:
             (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+
+    def _sort_out(self) -> Generator[int, None, None]:
+        """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
+        topics = {f"{topic}-{number}": topic for topic, number, _ in self._image.all_partitions()}
+        for directory in data_folder.logs(self._disk):
+            topic_id = checkpoints.read_partition_metadata(self._disk, directory)
+            wanted = self._image.topics[topics[directory]].topic_id if directory in topics else None
+            if topic_id in self._image.deleted:
+                data_folder.rename(self._disk, directory, data_folder.DELETE)
+            elif wanted is None:
+                self._set_aside(directory, "belongs to no topic that the metadata knows")
+            elif topic_id is None:
+                self._notice(f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and written anew")
+            elif topic_id != wanted:
+                path = f"{directory}/{checkpoints.PARTITION_METADATA}"
+                raise unusable(path, "holds an id that no topic had. Put the right file back, or move that folder away")
+        for directory in data_folder.deleted_logs(self._disk):
+            yield from data_folder.remove(self._disk, directory)
+
+    def _set_aside(self, directory: str, why: str) -> None:
+        renamed = data_folder.rename(self._disk, directory, data_folder.STRAY)
+        self._notice(f"{directory} {why}: it is {renamed} now, and nobody reads it")
+
+    def _read(self, name: str) -> dict[Key, int]:
+        try:
+            return checkpoints.read_offsets(self._disk, name)
+        except ValueError:
+            self._notice(f"{name} is damaged, and counts for nothing")
+            return {}
 
     def changed(self, now: Clock) -> None:
         """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
@@ -160,9 +211,6 @@ class ReplicaManager:
         topic_id = self._image.topics[topic].topic_id
         self._created += 1
         self._by_topic.setdefault(topic_id, []).append((topic, number))
-        removal = self._removals.pop((topic, number), None)
-        if removal is not None:
-            self._begin_removal(removal)  # a new topic has the name of one that was deleted
         log = Log(
             self._disk,
             f"{topic}-{number}",
@@ -275,11 +323,6 @@ class ReplicaManager:
 
     def _write(self, name: str, offsets: dict[Key, int]) -> None:
         if self._written.get(name) != offsets:
-            checkpoints.write_offsets(self._disk, name, offsets)
+            with as_storage_errors(name):
+                checkpoints.write_offsets(self._disk, name, offsets)
             self._written[name] = offsets
-
-
-def is_log_directory(name: str) -> bool:
-    """orders-0, or what a deletion left: orders-0.<id>-delete."""
-    topic, _, number = name.rpartition("-")
-    return bool(topic) and (number.isdigit() or number == "delete")

@@ -72,6 +72,7 @@ class Image:
         self.brokers: dict[int, BrokerRegistration] = {}
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[bytes, str] = {}
+        self.deleted: set[bytes] = set()  # ids of topics that once were
         self.metric_names: dict[str, str] = {}  # of topics: names that differ in '.' and '_' only count as one
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
@@ -168,6 +169,7 @@ def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> None
 
 def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     name = image.topic_names.pop(fields["topic_id"])
+    image.deleted.add(fields["topic_id"])
     del image.topics[name]
     image.metric_names.pop(metric_name(name), None)
     image.configs.pop((TOPIC_RESOURCE, name), None)

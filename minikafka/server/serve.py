@@ -20,6 +20,7 @@ from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.log import log
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
+from minikafka.storage.data_folder import refuse_others
 from minikafka.storage.disk import FolderDisk
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
@@ -46,9 +47,12 @@ async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     files = share(raised_limit())
     disk = FolderDisk(data_folder(args, cleanup), files.disk)
     try:
+        refuse_others(disk)
         alone = disk.lock(".lock")
+    except KafkaError as error:
+        raise CannotServe(f"{error.message}.") from error
     except OSError as error:
-        raise CannotServe(f"can't write to {args.data}: {error.strerror}.") from error
+        raise CannotServe(f"can't use {args.data} as data folder: {error.strerror}.") from error
     if not alone:
         raise CannotServe(f"another server runs on {args.data}: stop it, or choose another folder with --data.")
     listener = listen_socket(args.host, args.port)

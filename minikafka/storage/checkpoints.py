@@ -37,27 +37,27 @@ def write_lines(disk: Disk, path: str, lines: Iterable[str], sync: bool = True) 
 
 
 def read_lines(disk: Disk, path: str) -> list[list[str]]:
-    """The words of each line; nothing if the file is absent or not whole: a checkpoint only saves work."""
-    try:
-        version, count, *lines = disk.read(path).decode().splitlines()
-        if int(version) != VERSION or int(count) != len(lines):
-            return []
-    except (FileNotFoundError, ValueError):
+    """The words of each line; nothing if the file is absent. Errors: ValueError if it isn't a whole checkpoint."""
+    if not disk.exists(path):
         return []
+    version, count, *lines = disk.read(path).decode().splitlines()
+    if int(version) != VERSION or int(count) != len(lines):
+        raise ValueError(f"version {version}, {len(lines)} of {count} lines")
     return [line.split(" ") for line in lines]
 
 
-def write_offsets(disk: Disk, path: str, offsets: Mapping[tuple[str, int], int]) -> None:
+def write_offsets(disk: Disk, path: str, offsets: Mapping[tuple[str, int], int], sync: bool = True) -> None:
     """One offset a partition, (topic, partition) -> offset."""
-    write_lines(disk, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())))
+    lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+    write_lines(disk, path, lines, sync)
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """What write_offsets wrote."""
-    try:
-        return {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(disk, path)}
-    except ValueError:
-        return {}
+    """What write_offsets wrote; nothing if the file is absent. Errors: ValueError, as read_lines."""
+    offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(disk, path)}
+    if any(offset < 0 for offset in offsets.values()):
+        raise ValueError("a negative offset")
+    return offsets
 
 
 def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
@@ -67,10 +67,10 @@ def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """None on a disk that was never formatted."""
+    """None on a disk that was never formatted. Bytes that are no text are replaced, so that they match nothing."""
     if not disk.exists(META_PROPERTIES):
         return None
-    lines = disk.read(META_PROPERTIES).decode().splitlines()
+    lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
     return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
 

@@ -39,9 +39,7 @@ class File(Protocol):
         """Bytes at a position; fewer where the file ends first."""
 
     def append(self, buffers: Sequence[Buffer]) -> None:
-        """Write at the end, all or nothing: after an OSError the size is what it was, and what was written is cut off
-        again.
-        """
+        """Write at the end, all or nothing: after an OSError what was written is cut off again."""
 
     def truncate(self, size: int) -> None:
         """Cut off what is behind `size`."""
@@ -86,6 +84,9 @@ class FolderDisk:
         self._handles: OrderedDict[str, int] = OrderedDict()  # the least recently used first
         self._locks: list[IO[bytes]] = []
         os.makedirs(self._root, exist_ok=True)
+
+    def __str__(self) -> str:
+        return self._root
 
     def open(self, path: str, create: bool = True) -> FolderFile:
         absolute = self._absolute(path)

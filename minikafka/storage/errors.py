@@ -8,10 +8,16 @@ from contextlib import contextmanager
 from minikafka.wire.errors import Error, KafkaError
 
 
+def unusable(path: str, why: str) -> KafkaError:
+    """A file or folder is not what it should be, and a person has to look at it. why: goes on behind the path."""
+    return KafkaError(Error.KAFKA_STORAGE_ERROR, f"{path} {why}")
+
+
 @contextmanager
-def as_storage_errors(directory: str) -> Iterator[None]:
-    """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed."""
+def as_storage_errors(path: str) -> Iterator[None]:
+    """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed. path: where, if the error doesn't say."""
     try:
         yield
     except OSError as error:
-        raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{directory}: {error.strerror or error}") from error
+        where = error.filename or path
+        raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}") from error

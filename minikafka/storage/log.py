@@ -84,7 +84,6 @@ class Log:
         self.first_dirty_offset = first_dirty_offset
         self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
         with as_storage_errors(directory):
-            self._claim(topic_id)
             new = not disk.exists(directory)
             disk.mkdir(directory)
             if topic_id is not None and read_partition_metadata(disk, directory) is None:
@@ -97,19 +96,17 @@ class Log:
                 self.producers.reset(log_start_offset)
                 self.segments.append(self.open_segment(log_start_offset))
 
-    def _claim(self, topic_id: bytes | None) -> None:
-        """A folder with another id is what a deleted topic of the same name left behind: put it out of the way."""
-        other = read_partition_metadata(self.disk, self.directory)
-        if topic_id is not None and other not in (None, topic_id):
-            self.disk.rename(self.directory, retention.deleted_name(self))
+    def recover(
+        self, budget_bytes: int, clean: bool = False, committed: int | None = None
+    ) -> Generator[int, None, list[str]]:
+        """Open what is on the disk. clean: the last stop was a clean one, so all is synced. committed: for the
+        metadata log, up to where nothing may be missing.
 
-    def recover(self, budget_bytes: int, clean: bool = False) -> Generator[int, None, None]:
-        """Open what is on the disk. clean: the last stop was a clean one, so nothing is checked.
-
-        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends.
+        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends. Returns what was lost, a
+        plain sentence each.
         """
         with as_storage_errors(self.directory):
-            yield from recovery.recover(self, budget_bytes, clean)
+            return (yield from recovery.Recovery(self, budget_bytes, clean, committed).run())
 
     @property
     def size_bytes(self) -> int:

@@ -157,7 +157,8 @@ class ProducerState:
 
     def find_snapshots(self, names: list[str]) -> None:
         """Take note of the snapshots among a folder's files."""
-        self._snapshots = sorted(int(name[: -len(SNAPSHOT)]) for name in names if name.endswith(SNAPSHOT))
+        stems = (name.removesuffix(SNAPSHOT) for name in names if name.endswith(SNAPSHOT))
+        self._snapshots = sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isdecimal())
 
     def take_snapshot(self) -> None:
         """Write the state before end_offset, if that isn't on disk yet."""

@@ -13,14 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from minikafka.storage.checkpoints import read_partition_metadata
-from minikafka.storage.segment import LOG, file_name
+from minikafka.storage.data_folder import DELETE, remove, rename
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
     from minikafka.storage.segment import Segment
-
-_MAX_NAME = 255  # of a folder, on every file system
 
 
 def clean_up(log: Log, now_ms: int) -> None:
@@ -55,7 +52,14 @@ def _delete_by_age(log: Log, now_ms: int) -> None:
     limit = log.config.retention_ms
     if limit < 0:
         return
-    count = _leading(log, lambda segment: now_ms - _youngest_ms(segment, now_ms) > limit)
+
+    def old(segment: Segment) -> bool:
+        if now_ms - _youngest_ms(segment, now_ms) <= limit:
+            return False
+        segment.check_largest()  # a damaged time index makes no record old
+        return now_ms - _youngest_ms(segment, now_ms) > limit
+
+    count = _leading(log, old)
     _delete(log, count, f"all its records are older than retention.ms ({limit})")
 
 
@@ -104,23 +108,7 @@ def _delete(log: Log, count: int, why: str) -> None:
 
 def delete_log(log: Log) -> Generator[int, None, None]:
     """Remove a log: renamed first, so that a crash in between leaves no half of it under its name."""
-    renamed = deleted_name(log)
-    sizes = {name: 0 for name in log.disk.listdir(log.directory)}
-    sizes.update((file_name(segment.base_offset, LOG), segment.size) for segment in log.segments)
     for segment in log.segments:
         segment.close()
     log.segments = []
-    log.disk.rename(log.directory, renamed)
-    for name, size_bytes in sizes.items():
-        log.disk.remove(f"{renamed}/{name}")
-        yield size_bytes
-    log.disk.rmtree(renamed)
-
-
-def deleted_name(log: Log) -> str:
-    """As Kafka names it, orders-0.<id in hex>-delete, the topic cut where names have their limit. The id is the
-    topic's.
-    """
-    topic_id = read_partition_metadata(log.disk, log.directory) or bytes(16)
-    ending = f"-{log.partition}.{topic_id.hex()}-delete"
-    return log.directory.removesuffix(f"-{log.partition}")[: _MAX_NAME - len(ending)] + ending
+    yield from remove(log.disk, rename(log.disk, log.directory, DELETE))

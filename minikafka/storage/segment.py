@@ -7,12 +7,12 @@ sparse (see index.py), so a search ends with reading batch headers until the one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
 
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
-from minikafka.storage.index import offset_index, time_index
+from minikafka.storage.index import Entry, offset_index, time_index
 from minikafka.storage.system import Buffer
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import (
@@ -21,7 +21,6 @@ from minikafka.wire.records import (
     BatchHeader,
     CorruptRecord,
     batches,
-    crc_matches,
     decode_batch,
     read_header,
 )
@@ -41,6 +40,12 @@ def file_name(offset: int, suffix: str) -> str:
     return f"{offset:020}{suffix}"
 
 
+def offset_in(name: str) -> int | None:
+    """The offset in the name of a log's file; None if the name is none of ours."""
+    stem = name.partition(".")[0]
+    return int(stem) if len(stem) == 20 and stem.isascii() and stem.isdigit() else None
+
+
 class Segment:
     """One segment. A search may need the disk; appending needs one write.
 
@@ -56,15 +61,16 @@ class Segment:
         self._disk = disk
         self._directory = directory
         self._suffix = suffix
-        self.index = offset_index(disk, self._path(INDEX))
-        self.time_index = time_index(disk, self._path(TIME_INDEX))
-        self.log = disk.open(self._path(LOG))  # last, because it is what makes a segment
+        self.index = offset_index(disk, self.path(INDEX))
+        self.time_index = time_index(disk, self.path(TIME_INDEX))
+        self.log = disk.open(self.path(LOG))  # last, because it is what makes a segment
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
         self._bytes_since_index_entry = 0
         self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
 
-    def _path(self, kind: str) -> str:
+    def path(self, kind: str) -> str:
+        """Of one of its files."""
         return f"{self._directory}/{file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
@@ -81,6 +87,18 @@ class Segment:
             entry = self.time_index.last
             self._largest = (entry.key, self.base_offset + entry.value) if entry else (-1, self.base_offset)
         return self._largest
+
+    def check_largest(self) -> None:
+        """Look whether the log has what the time index says is the largest timestamp; if not, look for it there."""
+        timestamp, offset = self.largest
+        try:
+            found = self.locate(offset)
+            if found is None or (found[1].last_offset, found[1].max_timestamp) != (offset, timestamp):
+                headers = [header for _, header in self.headers(0) if header.records_count]
+                newest = max(headers, key=lambda header: header.max_timestamp)
+                self._largest = newest.max_timestamp, newest.last_offset
+        except (KafkaError, ValueError):  # the log can't tell, or has no records
+            return
 
     @property
     def first_timestamp(self) -> int:
@@ -167,18 +185,20 @@ class Segment:
         self.time_index.close()
 
     def remove(self) -> None:
-        """Delete the files, the log first: an index without a log is known as a leftover."""
+        """Delete the files, the log last: a crash may leave a log without indexes, which are built anew, but an index
+        without a log means that somebody else removed it.
+        """
         self.close()
-        for kind in FILES:
-            self._disk.remove(self._path(kind))
+        for kind in reversed(FILES):
+            self._disk.remove(self.path(kind))
 
     def rename(self, suffix: str) -> None:
         """Give the files another suffix, the log first. The segment has to be opened anew to be used."""
         self.close()
-        olds = [self._path(kind) for kind in FILES]
+        olds = [self.path(kind) for kind in FILES]
         self._suffix = suffix
         for kind, old in zip(FILES, olds, strict=True):
-            self._disk.rename(old, self._path(kind))
+            self._disk.rename(old, self.path(kind))
 
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
@@ -191,20 +211,17 @@ class Segment:
                 timestamp, offset = header.max_timestamp, header.last_offset
         self._largest = (timestamp, offset)
 
-    def truncate_indexes(self, offset: int) -> int:
-        """Keep what the indexes say of offsets below this one. Returns the last position that the offset index still
-        knows.
-        """
-        kept = self.index.find(offset - self.base_offset - 1)
-        self.index.truncate(kept)
-        count = len(self.time_index)
-        while count and self.time_index[count - 1].value >= offset - self.base_offset:
+    def truncate_indexes(self, offset: int) -> None:
+        """Keep what the indexes say of offsets below this one."""
+        relative = offset - self.base_offset
+        self.index.truncate(self.index.find(relative - 1) if relative else 0)
+        count = len(self.time_index) if relative else 0
+        while count and self.time_index[count - 1].value >= relative:
             count -= 1
         self.time_index.truncate(count)
         self._largest = None
         self._bytes_since_index_entry = 0
         self._next_reads.clear()
-        return self.index[kept - 1].value if kept else 0
 
     # -- reading
 
@@ -237,9 +254,21 @@ class Segment:
                 raise CorruptRecord(f"the batch at position {position} of segment {self.base_offset} is not whole")
 
     def position_before(self, offset: int) -> int:
-        """A position that the index knows, near and not behind the batch that holds this offset."""
+        """A position that the index knows, near and not behind the batch that holds this offset. An entry that the log
+        contradicts counts for nothing: a damaged index makes a search slow, and not wrong.
+        """
         entry = self.index.lookup(offset - self.base_offset)
-        return entry.value if entry else 0
+        return entry.value if entry and entry.key <= offset - self.base_offset and self.agrees(entry) else 0
+
+    def agrees(self, entry: Entry) -> bool:
+        """Whether the batch at an entry's position ends at its offset."""
+        if not 0 <= entry.value < self.size:
+            return False
+        try:
+            header = read_header(self.log.pread(BATCH_OVERHEAD, entry.value))
+        except KafkaError:
+            return False
+        return header.last_offset - self.base_offset == entry.key
 
     def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
         """Position and header of the first batch that ends at this offset or later; None if all end before."""
@@ -249,11 +278,23 @@ class Segment:
         return None
 
     def next_offset(self) -> int:
-        """The offset behind the last batch: the last index entry is at most an interval away from it."""
-        last = self.index.last
-        offset = self.base_offset
-        for _, header in self.headers(last.value if last else 0):
-            offset = header.next_offset
+        """The offset behind the last batch: the last index entry is at most an interval away from it.
+
+        Errors: CorruptRecord if log and indexes don't fit together, as far as their ends tell.
+        """
+        entry = self.index.last
+        if entry and not self.agrees(entry):
+            raise CorruptRecord("the index does not fit the log")
+        end, offset = entry.value if entry else 0, self.base_offset
+        for position, header in self.headers(end):
+            if header.base_offset < offset:
+                raise CorruptRecord(f"offset {header.base_offset} stands where {offset} comes next")
+            end, offset = position + header.size_bytes, header.next_offset
+        if end != self.size:
+            raise CorruptRecord("the last batch is not whole")
+        time_entry = self.time_index.last
+        if time_entry and not 0 <= time_entry.value < offset - self.base_offset:
+            raise CorruptRecord("the time index does not fit the log")
         return offset
 
     def batch(self, position: int, header: BatchHeader) -> bytes:
@@ -278,6 +319,8 @@ class Segment:
         data = self.log.pread(min(max(max_bytes, BATCH_OVERHEAD), left), position)
         first_bytes = LOG_OVERHEAD + _OFFSET_AND_LENGTH.unpack_from(data)[1]
         if first_bytes > max_bytes:
+            if first_bytes > left:
+                raise CorruptRecord(f"the batch at offset {offset} claims {first_bytes} bytes, and {left} are there")
             if not min_one:
                 return memoryview(b"")
             data = self.log.pread(first_bytes, position)
@@ -308,52 +351,3 @@ class Segment:
                     if record.timestamp >= timestamp and record.offset >= from_offset:
                         return record.timestamp, record.offset, header.partition_leader_epoch
         return None
-
-    # -- recovery
-
-    def check(
-        self, position: int, next_offset: int, piece_bytes: int, use: Callable[[int, BatchHeader], None]
-    ) -> Generator[int, None, str]:
-        """Read the file from `position` on and hand each batch that is whole and valid to `use`; cut off the rest.
-
-        next_offset: the smallest offset that may come next. Yields the bytes it read, piece by piece. Returns why it
-        stopped before the end of the file, or "".
-        """
-        why, wanted = "", piece_bytes
-        while position < self.size and not why:
-            piece = memoryview(self.log.pread(wanted, position))
-            at, wanted = 0, piece_bytes
-            while at < len(piece) and not why:
-                left = self.size - position - at
-                if len(piece) - at < min(left, BATCH_OVERHEAD):
-                    break
-                header, why = self._valid_header(piece, at, left, next_offset)
-                if header is None:
-                    break
-                if header.size_bytes > len(piece) - at:
-                    wanted = max(piece_bytes, header.size_bytes)
-                    break
-                if crc_matches(piece, header, at):
-                    use(position + at, header)
-                    at += header.size_bytes
-                    next_offset = header.next_offset
-                else:
-                    why = f"the batch at offset {header.base_offset} does not match its checksum"
-            position += at
-            yield len(piece)
-        self.log.truncate(position)
-        return why
-
-    def _valid_header(self, piece: memoryview, at: int, left: int, next_offset: int) -> tuple[BatchHeader | None, str]:
-        """The header at a place of a piece, or None and what is wrong with it. left: bytes to the end of the file."""
-        try:
-            header = read_header(piece, at)
-        except KafkaError as error:
-            return None, error.message
-        if header.size_bytes > left:
-            return None, f"the last batch has only {left} of its {header.size_bytes} bytes"
-        if header.base_offset < next_offset or header.last_offset_delta < 0:
-            return None, f"a batch of offset {header.base_offset} where {next_offset} comes next"
-        if header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
-            return None, f"offset {header.last_offset} is too large for a segment that begins at {self.base_offset}"
-        return header, ""

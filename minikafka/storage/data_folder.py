@@ -1,0 +1,128 @@
+"""Whose is this folder? A node touches nothing in it that it did not make.
+
+`meta.properties` says whose a data folder is. A node formats an empty folder, by writing that file; a folder that
+holds other things but not that file it leaves as it is, and does not start.
+
+    orders-0                  a log of ours, if `partition.metadata` is in it; everything else is left alone
+    orders-0.<id>-delete      such a log, of a deleted topic: its removal goes on at the next start
+    orders-0.<id>-stray       such a log that the metadata doesn't know: set aside, for a person to decide
+
+The names are Apache Kafka's, with the topic's id in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple
+
+from minikafka.storage.checkpoints import (
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    read_meta_properties,
+    read_partition_metadata,
+    write_meta_properties,
+)
+from minikafka.storage.disk import Disk
+from minikafka.storage.errors import unusable
+
+METADATA_LOG = "__cluster_metadata-0"
+DELETE, STRAY = "-delete", "-stray"
+
+_LOG = re.compile(r".+-\d+")
+_DELETED = re.compile(rf".+-\d+\.[0-9a-f]{{32}}{DELETE}")
+
+# What a folder without data may hold: our lock, what a crash left of the first start, what operating systems put there.
+_NOTHING = {".lock", f"{META_PROPERTIES}.tmp", "lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"}
+_MAX_NAME = 255  # of a folder, on every file system
+
+
+class Identity(NamedTuple):
+    """What meta.properties says. directory_id: 16 bytes."""
+
+    cluster_id: str
+    directory_id: bytes
+
+
+def identify(disk: Disk, node_id: int, new_id: Callable[[], bytes]) -> Identity:
+    """Whose folder this is; an empty one is formatted for this node. Errors: KAFKA_STORAGE_ERROR for another's."""
+    refuse_others(disk)
+    properties = read_meta_properties(disk)
+    if properties is None:
+        cluster_id, directory_id = uuid_text(new_id()), uuid_text(new_id())
+        properties = {"version": "1", "cluster.id": cluster_id, "node.id": str(node_id), "directory.id": directory_id}
+        write_meta_properties(disk, properties)
+    missing = [name for name in ("cluster.id", "node.id", "directory.id") if not properties.get(name)]
+    if missing:
+        raise unusable(META_PROPERTIES, f"has no {missing[0]}. Put the right file back")
+    if properties["node.id"] != str(node_id):
+        raise unusable(META_PROPERTIES, f"belongs to node {properties['node.id']}, but this is node {node_id}")
+    try:
+        return Identity(properties["cluster.id"], uuid_bytes(properties["directory.id"]))
+    except ValueError:
+        raise unusable(META_PROPERTIES, "has a directory.id that is no id. Put the right file back") from None
+
+
+def refuse_others(disk: Disk) -> None:
+    """Raise if the folder holds something, and nothing says that it is a node's data folder."""
+    held = contents(disk)
+    if held and not disk.exists(META_PROPERTIES):
+        names = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        raise unusable(
+            str(disk),
+            f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a damaged one. "
+            "Name a new or empty folder with --data, or put that file back",
+        )
+
+
+def contents(disk: Disk) -> list[str]:
+    """What the folder holds, but for files that mean nothing."""
+    return [name for name in disk.listdir("") if name not in _NOTHING]
+
+
+def logs(disk: Disk) -> list[str]:
+    """Folders of partitions, made by us or by Apache Kafka."""
+    return [name for name in _ours(disk) if _LOG.fullmatch(name) and name != METADATA_LOG]
+
+
+def deleted_logs(disk: Disk) -> list[str]:
+    """What the deletion of topics has left."""
+    return [name for name in _ours(disk) if _DELETED.fullmatch(name)]
+
+
+def _ours(disk: Disk) -> Iterator[str]:
+    return (name for name in disk.listdir("") if disk.exists(f"{name}/{PARTITION_METADATA}"))
+
+
+def rename(disk: Disk, directory: str, mark: str) -> str:
+    """Give a log another name, -delete or -stray; a long topic is cut where names have their limit. Returns it."""
+    topic, _, number = directory.rpartition("-")
+    topic_id = read_partition_metadata(disk, directory) or bytes(16)
+    ending = f"-{number}.{topic_id.hex()}{mark}"
+    renamed = topic[: _MAX_NAME - len(ending)] + ending
+    disk.rename(directory, renamed)
+    return renamed
+
+
+def remove(disk: Disk, directory: str) -> Generator[int, None, None]:
+    """Remove a log file by file, last what says that it is ours. Yields the bytes given back."""
+    for name in disk.listdir(directory):
+        if name != PARTITION_METADATA:
+            size_bytes = disk.open(f"{directory}/{name}").size
+            disk.remove(f"{directory}/{name}")
+            yield size_bytes
+    disk.rmtree(directory)
+
+
+def uuid_text(value: bytes) -> str:
+    """A uuid as Kafka writes it: base64, URL-safe, without padding."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def uuid_bytes(text: str) -> bytes:
+    """Its 16 bytes. Errors: ValueError."""
+    value = base64.b64decode(f"{text}==", b"-_", validate=True)
+    if len(value) != 16:
+        raise ValueError(f"{len(value)} bytes instead of 16")
+    return value
