@@ -52,7 +52,14 @@ def _delete_by_age(log: Log, now_ms: int) -> None:
     limit = log.config.retention_ms
     if limit < 0:
         return
-    count = _leading(log, lambda segment: now_ms - _youngest_ms(segment, now_ms) > limit)
+
+    def old(segment: Segment) -> bool:
+        if now_ms - _youngest_ms(segment, now_ms) <= limit:
+            return False
+        segment.check_largest()  # a damaged time index makes no record old
+        return now_ms - _youngest_ms(segment, now_ms) > limit
+
+    count = _leading(log, old)
     _delete(log, count, f"all its records are older than retention.ms ({limit})")
 
 
