@@ -79,7 +79,7 @@ def _is_empty_end(log: Log, segment: Segment) -> bool:
 
 def _youngest_ms(segment: Segment, now_ms: int) -> int:
     """The largest timestamp; without one, the time of the last append as far as this process knows it."""
-    timestamp, _ = segment.largest
+    timestamp = segment.largest[0]
     if timestamp >= 0:
         return timestamp
     if segment.appended_ms is None:

@@ -272,10 +272,10 @@ def test_a_snapshot_of_apache_kafka_is_refused():
 def test_the_epoch_of_the_quorum_never_falls_back():
     node = used()
     node.restart()
-    epoch = node.broker.quorum.leader_epoch
+    epoch = node.broker.quorum.replica.leader_epoch
     node.disk.remove("__cluster_metadata-0/quorum-state")
     node.restart()
-    assert node.broker.quorum.leader_epoch == epoch + 1
+    assert node.broker.quorum.replica.leader_epoch == epoch + 1
     assert json.loads(node.disk.read("__cluster_metadata-0/quorum-state"))["leaderEpoch"] == epoch + 1
     node.disk.write_atomic("__cluster_metadata-0/quorum-state", b"{")
     node.restart()
