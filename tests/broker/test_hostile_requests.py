@@ -14,6 +14,7 @@ from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import MOST_REQUEST_ITEMS, encode_request, encode_versioned
+from minikafka.wire.primitives import MAX_STRING_BYTES
 from tests.broker.node import Node, encode_batch
 
 RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
@@ -175,6 +176,17 @@ def test_names_and_values_of_32_kilobytes_are_refused_in_words_that_fit(node):
     long_value = node.call("CreateTopics", 5, topics=[topic | {"name": "x", "configs": configs}]).topics[0]
     assert long_value.error_code == Error.INVALID_CONFIG
     assert len(long_value.error_message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked"), [("DescribeGroups", 6, "groups"), ("ConsumerGroupDescribe", 1, "group_ids")]
+)
+def test_a_group_with_a_name_of_32_kilobytes_is_described_in_words_that_fit(node, api, version, asked):
+    with_coordinator(node)
+    name = "x" * MAX_STRING_BYTES
+    [described] = node.call(api, version, **{asked: [name]}).groups
+    assert (described.group_id, described.error_code) == (name, Error.GROUP_ID_NOT_FOUND)
+    assert len(described.error_message) < 2000
 
 
 def test_an_offset_kept_beyond_the_end_of_time_is_kept(node):
