@@ -5,6 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from minikafka.broker.handlers import HANDLERS
+from minikafka.cluster.controller import MAX_PARTITIONS_PER_REQUEST
 from minikafka.wire import messages
 from minikafka.wire.primitives import DecodeError, unsigned_varint
 from minikafka.wire.schema import Struct
@@ -70,6 +71,17 @@ def mutated(frame: bytes, random: Random) -> bytes:
     if random.random() < 0.1:
         struct.pack_into(">h", data, 2, random.choice([-1, 0, 14, 2**15 - 1]))
     return bytes(data)
+
+
+def makes_much(frame: bytes) -> bool:
+    """Whether it would make hundreds of partitions: allowed, and all that a day's other requests would be about."""
+    try:
+        request = messages.decode_request(frame)
+    except (messages.UnsupportedVersion, DecodeError):
+        return False
+    attribute = {"CreateTopics": "num_partitions", "CreatePartitions": "count"}.get(request.api.name)
+    counts = [getattr(topic, attribute) for topic in request.body.topics] if attribute else []
+    return any(100 < count <= MAX_PARTITIONS_PER_REQUEST for count in counts)
 
 
 class Meaning(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from minikafka.wire.messages import API
 from tests.soak.clients import SCRIPTS, Ask, Script, janitor
-from tests.soak.frames import encoded, fitted, mutated, twisted
+from tests.soak.frames import encoded, fitted, makes_much, mutated, twisted
 from tests.soak.values import Values, World
 
 CLIENTS = 12
@@ -116,8 +116,8 @@ class Traffic:
         self.sent += 1
         frame = encoded(ask, self.sent)
         intact = not 0.15 <= dice < 0.2
-        if not intact:
-            frame = mutated(frame, self.random)
+        if not intact and not makes_much(changed := mutated(frame, self.random)):
+            frame = changed
         self.busy[client] = Send(client, ask, self.sent, frame, intact)
         return self.busy[client]
 
