@@ -185,7 +185,8 @@ def janitor(values: Values) -> Script:
     for name in ("1", ""):  # this broker; all brokers
         resource = {"resource_type": 4, "resource_name": name}
         told = yield Ask("DescribeConfigs", 4, {"resources": [resource | {"configuration_keys": None}]})
-        changed = [config.name for config in told.results[0].configs if config.config_source in (2, 3)] if told else []
+        results = told.results if told else []
+        changed = [config.name for result in results for config in result.configs if config.config_source in (2, 3)]
         wiped = [{"name": config, "config_operation": 1, "value": None} for config in changed]
         yield Ask("IncrementalAlterConfigs", 1, {"resources": [resource | {"configs": wiped}]})
 
