@@ -13,7 +13,7 @@ from minikafka.broker.handlers import metadata as metadata_handler
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import MOST_REQUEST_ITEMS, encode_request, encode_versioned
+from minikafka.wire.messages import MOST_REQUEST_ITEMS, decode_response, encode_request, encode_versioned
 from minikafka.wire.primitives import MAX_STRING_BYTES
 from tests.broker.node import Node, encode_batch
 
@@ -72,6 +72,27 @@ def test_a_pending_member_id_with_an_instance_id_is_refused_as_in_apache_kafka(n
         assert again.error_code == Error.UNKNOWN_SERVER_ERROR
     [group] = node.call("DescribeGroups", 5, groups=["g"]).groups
     assert [member.group_instance_id for member in group.members] == ["i1"]
+
+
+def test_kip_345_absent_static_members_without_a_rebalance_timeout_keep_nobody_busy(node):
+    """They keep their place until their sessions end; so long nobody can lead, and there is nothing to do."""
+    with_coordinator(node)
+    node.connect("other")
+    for connection, instance, timeout_ms in (("client", "one", 0), ("other", "two", 1)):
+        asked = JOINING | {"group_id": "g", "member_id": "", "rebalance_timeout_ms": timeout_ms}
+        node.send("JoinGroup", 5, connection, group_instance_id=instance, **asked)
+    node.pass_time(3000)
+    for reply in node.out():
+        joined = decode_response("JoinGroup", 5, reply.frame[0])[1]
+        node.call("SyncGroup", 0, group_id="g", generation_id=1, member_id=joined.member_id, assignments=[])
+    node.call("LeaveGroup", 3, group_id="g", members=[{"member_id": "", "group_instance_id": "two"}])
+    ticks, tick = [], node.broker.tick
+    node.broker.tick = lambda now: (ticks.append(now), tick(now))
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "PreparingRebalance"
+    assert len(ticks) < 20 * 15, "more than 15 ticks a second"
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "Empty"
 
 
 @pytest.mark.parametrize(("version", "instance"), [(0, None), (5, "i" * 32_760), (6, "i" * 32_760)])
