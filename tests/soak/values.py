@@ -23,6 +23,7 @@ GROUPS = [f"group-{number}" for number in range(6)]
 INSTANCES = [f"instance-{number}" for number in range(4)]
 INTERNAL = ["__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"]
 ODD = ["", ".", "..", "a.b", "a_b", "a b", "../up", "nul\0", "\x1b[31m", "é" * 120, "t" * 249, "t" * 250, "-0", "x-1"]
+CONFIG_NAMES = [*TOPIC_CONFIGS, *sorted(RUN_TIME_BROKER_CONFIGS), "no.such.config", "num.partitions"]
 CONFIG_VALUES = ["", "-1", "0", "1", "100", "1048576", "9223372036854775807", "9223372036854775808", "-2", "0.5", "NaN"]
 CONFIG_VALUES += ["true", "compact", "delete", "compact,delete", "LogAppendTime", "CreateTime", "producer", " 1 ", "x"]
 PATTERNS = ["topic-.*", "", "(", "(a+)+$", ".*"]
@@ -142,7 +143,7 @@ class Values:
         return self.random.choice([*(member[2] for member in self.world.members), 0, -1, -2, 1, 2**31 - 1])
 
     def config_name(self) -> str:
-        return self.random.choice([*TOPIC_CONFIGS, *RUN_TIME_BROKER_CONFIGS, "no.such.config", "num.partitions"])
+        return self.random.choice(CONFIG_NAMES)
 
     def choose(self, *values):
         return self.random.choice(values)
