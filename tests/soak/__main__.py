@@ -36,7 +36,7 @@ def main() -> int:
             failed.append(name)
     while seed == args.seed or time.monotonic() < until:
         turns = {"fuzz": ("--requests", str(FUZZ_REQUESTS)), "kill": ("--rounds", str(KILL_ROUNDS))}
-        failed += [f"{name} from seed {seed}" for name, how in turns.items() if not day(name, "--seed", str(seed), *how)]
+        failed += [f"{name} {seed}" for name, how in turns.items() if not day(name, "--seed", str(seed), *how)]
         seed += 2  # fuzz takes one for 10,000 requests
     print(f"soak: FAILED: {', '.join(failed)}" if failed else "soak: everything held", flush=True)
     return 1 if failed else 0
