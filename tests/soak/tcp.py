@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 from minikafka.server.embedded import Served
 from minikafka.wire.messages import decode_response
+from tests.bench.measures import resident_megabytes
+from tests.clients.brokers import overrides
 from tests.conformance.raw import Connection
 from tests.soak.core import KEPT_STEPS, PROPERTIES
 from tests.soak.frames import meaning
@@ -67,15 +69,15 @@ class Tcp:
     """One server under one seed's traffic."""
 
     def __init__(self, seed: int) -> None:
-        options = [word for pair in PROPERTIES.items() for word in ("--override", "=".join(pair))]
         self.traffic = Traffic(seed, restarts=False)
         self.steps: deque[tuple[float, Step]] = deque(maxlen=KEPT_STEPS)
-        self.served = Served(options=tuple(options))
+        self.served = Served(options=overrides(PROPERTIES))
         self.watch = Watch(self.served)
         self._wires: dict[int, Wire] = {}
         self._selector = selectors.DefaultSelector()
         self._random = Random(seed)
         self._began = time.monotonic()
+        self._most_megabytes = 0.0
 
     def run(self, requests: int) -> None:
         """So many requests, with the witness beside them; then the server must still stop cleanly."""
@@ -96,7 +98,7 @@ class Tcp:
             self.served.kill()
 
     def summary(self) -> str:
-        return f"{resident_megabytes(self.served):.0f} MB; {self.watch.summary()}"
+        return f"the server held at most {self._most_megabytes:.0f} MB; {self.watch.summary()}"
 
     def step(self, step: Step) -> None:
         self.steps.append((round(time.monotonic() - self._began, 3), step))
@@ -177,8 +179,9 @@ class Tcp:
         said = self.served.said()
         if self.served.process.poll() is not None or "met a bug" in said or "Traceback" in said:
             raise Failure(f"the server said:\n{said[-3000:]}")
-        if (resident := resident_megabytes(self.served)) > MOST_RESIDENT_MEGABYTES:
-            raise Failure(f"the server holds {resident:.0f} MB")
+        self._most_megabytes = max(self._most_megabytes, resident_megabytes(self.served.process.pid))
+        if self._most_megabytes > MOST_RESIDENT_MEGABYTES:
+            raise Failure(f"the server holds {self._most_megabytes:.0f} MB")
         self.watch.check()
 
 
@@ -243,12 +246,3 @@ def cpu_seconds(served: Served) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / 100
-
-
-def resident_megabytes(served: Served) -> float:
-    """Its memory; 0 where there is no /proc."""
-    try:
-        status = Path(f"/proc/{served.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-    except (OSError, IndexError):
-        return 0.0
