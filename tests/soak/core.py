@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from random import Random
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from minikafka.broker.broker import Broker, Close, Done, Notice, Now, Reply
 from minikafka.broker.config import BrokerConfig
 from minikafka.storage.disk import MemoryDisk
-from minikafka.trace import Trace
+from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.primitives import DecodeError
@@ -47,8 +48,14 @@ class Due(NamedTuple):
     at_ms: int | None
 
 
+def heard(event: Event) -> None:
+    """Somebody listens to the trace: each event is a sentence and JSON."""
+    str(event)
+    json.dumps(event.to_json())
+
+
 class Core:
-    """One node under one seed's traffic."""
+    """One node under one seed's traffic. With every other seed somebody listens to its trace."""
 
     def __init__(self, seed: int) -> None:
         self.traffic = Traffic(seed)
@@ -94,7 +101,9 @@ class Core:
     def _start(self) -> None:
         self.starts += 1
         config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, PROPERTIES)
-        self.broker = Broker(1, config, self.disk, Random(self._seed * 1000 + self.starts), Trace("broker 1"))
+        listeners = [] if self._seed % 2 else [heard]
+        trace = Trace("broker 1", listeners)
+        self.broker = Broker(1, config, self.disk, Random(self._seed * 1000 + self.starts), trace)
         self.broker.start(self.now)
         for _ in range(10_000):
             if self.broker.ready or self.broker.stopped:
