@@ -50,6 +50,7 @@ def producer(values: Values) -> Script:
     answer = yield Ask("InitProducerId", 4, {"transactional_id": None, "transaction_timeout_ms": 1000})
     ids = (answer.producer_id, answer.producer_epoch) if answer else (-1, -1)
     topic, partition, sequence = values.topic(), values.choose(0, 0, 1), 0
+    yield Ask("Metadata", 9, {"topics": [{"name": topic}]})  # which creates it
     client_id = ADMIN if topic in INTERNAL else "soak"
     for _ in range(values.random.randint(1, 15)):
         batch = values.batches.good(producer_id=ids[0], producer_epoch=ids[1], base_sequence=sequence)
