@@ -5,6 +5,7 @@
     python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
     python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
+    python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
     python3 tasks.py notebooks    run the lessons again and re-write their stored outputs: all, or those named (01 17)
     python3 tasks.py clean        remove what these commands made, but never your own notebooks in my/
 
@@ -267,7 +268,7 @@ def reachable(url):
         return False
 
 
-# --- test, bench, notebooks -------------------------------------------------------------------------------------------
+# --- test, bench, soak, notebooks -------------------------------------------------------------------------------------
 
 
 def ready_for_tests():
@@ -361,6 +362,12 @@ def bench(args):
     return subprocess.run([str(venv_python()), "-m", "tests.bench", *args], cwd=ROOT).returncode
 
 
+def soak(args):
+    """What a node must stand, as long as one likes: --minutes, --seed."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    return subprocess.run([str(venv_python()), "-m", "tests.soak", *args], cwd=ROOT).returncode
+
+
 def notebooks(args):
     """Runs lessons and re-writes their stored outputs, text only."""
     install(["lab", "spark", "test"], SIZES["test"])
@@ -378,7 +385,8 @@ def clean(args):
 
 
 TASKS = {
-    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "bench": bench, "notebooks": notebooks, "clean": clean,
+    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "bench": bench, "soak": soak, "notebooks": notebooks,
+    "clean": clean,
 }  # fmt: skip
 
 

@@ -39,6 +39,8 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
+JOIN_RETRY_MS = 100  # a group of absent static members is looked at no more often, whatever their rebalance timeout
+
 
 class ClassicGroup:
     """One group. It changes by requests and by time (tick); records make it survive.
@@ -242,7 +244,8 @@ class ClassicGroup:
         for member in [each for each in self.members.values() if each.joining is None and not each.is_static]:
             self.remove(member, "it did not join again in time")
         if not self.members.elect_joined_leader() and self.members:
-            self._join_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms  # only absent static ones
+            again_ms = max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)  # only absent static ones
+            self._join_deadline_ms = now.monotonic_ms + again_ms
             self.arm(self._join_deadline_ms)
             return
         self.generation += 1

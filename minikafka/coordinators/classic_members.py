@@ -49,7 +49,8 @@ class Member:
     @property
     def waits(self) -> bool:
         """Whether the coordinator holds a request of its: then it can't send heartbeats, and needn't."""
-        return not self.is_new and (self.joining is not None or self.syncing is not None)
+        held = (request for request in (self.joining, self.syncing) if request is not None)
+        return not self.is_new and any(not request.is_done for request in held)
 
     def answer_join(self, answer: dict[str, Any]) -> None:
         if self.joining is not None:

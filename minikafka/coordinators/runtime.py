@@ -91,13 +91,15 @@ class Timers:
             self._armed[key] = deadline_ms
             heapq.heappush(self._heap, (deadline_ms, key))
 
-    def due(self, now_ms: int) -> Iterator[Any]:
-        """Keys whose deadline has come; each is disarmed."""
+    def due(self, now_ms: int) -> list[Any]:
+        """Keys whose deadline has come; each is disarmed. One that is armed for now meanwhile is due the next time."""
+        due = []
         while self._heap and self._heap[0][0] <= now_ms:
             deadline_ms, key = heapq.heappop(self._heap)
             if self._armed.get(key) == deadline_ms:
                 del self._armed[key]
-                yield key
+                due.append(key)
+        return due
 
     def next_deadline(self) -> int | None:
         return self._heap[0][0] if self._heap else None

@@ -14,7 +14,8 @@ from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import MOST_REQUEST_ITEMS, encode_request, encode_versioned
+from minikafka.wire.messages import MOST_REQUEST_ITEMS, decode_response, encode_request, encode_versioned
+from minikafka.wire.primitives import MAX_STRING_BYTES
 from tests.broker.node import Node, encode_batch
 
 RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
@@ -72,6 +73,45 @@ def test_a_pending_member_id_with_an_instance_id_is_refused_as_in_apache_kafka(n
         assert again.error_code == Error.UNKNOWN_SERVER_ERROR
     [group] = node.call("DescribeGroups", 5, groups=["g"]).groups
     assert [member.group_instance_id for member in group.members] == ["i1"]
+
+
+def test_a_leader_whose_assignment_could_not_be_written_and_who_is_gone_holds_up_the_others_for_a_session_only(node):
+    with_coordinator(node)
+    node.connect("other")
+    for connection in ("client", "other"):
+        node.send("JoinGroup", 3, connection, **JOINING | {"group_id": "g", "member_id": ""})
+    node.pass_time(10_000)
+    answers = [decode_response("JoinGroup", 3, reply.frame[0])[1] for reply in node.out()]
+    leader, follower = sorted(answers, key=lambda joined: joined.member_id != joined.leader)
+    small = {"name": "max.message.bytes", "config_operation": 0, "value": "1"}
+    resource = {"resource_type": 2, "resource_name": OFFSETS_TOPIC, "configs": [small]}
+    node.call("IncrementalAlterConfigs", 1, resources=[resource])
+    whose = {"group_id": "g", "generation_id": 1, "assignments": []}
+    assert node.call("SyncGroup", 2, connection="other", member_id=follower.member_id, **whose) is None
+    assert node.call("SyncGroup", 2, member_id=leader.member_id, **whose).error_code == Error.UNKNOWN_SERVER_ERROR
+    node.pass_time(30_000)
+    assert node.answer().error_code == Error.REBALANCE_IN_PROGRESS
+
+
+def test_kip_345_absent_static_members_without_a_rebalance_timeout_keep_nobody_busy(node):
+    """They keep their place until their sessions end; so long nobody can lead, and there is nothing to do."""
+    with_coordinator(node)
+    node.connect("other")
+    for connection, instance, timeout_ms in (("client", "one", 0), ("other", "two", 1)):
+        asked = JOINING | {"group_id": "g", "member_id": "", "rebalance_timeout_ms": timeout_ms}
+        node.send("JoinGroup", 5, connection, group_instance_id=instance, **asked)
+    node.pass_time(3000)
+    for reply in node.out():
+        joined = decode_response("JoinGroup", 5, reply.frame[0])[1]
+        node.call("SyncGroup", 0, group_id="g", generation_id=1, member_id=joined.member_id, assignments=[])
+    node.call("LeaveGroup", 3, group_id="g", members=[{"member_id": "", "group_instance_id": "two"}])
+    ticks, tick = [], node.broker.tick
+    node.broker.tick = lambda now: (ticks.append(now), tick(now))
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "PreparingRebalance"
+    assert len(ticks) < 20 * 15, "more than 15 ticks a second"
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "Empty"
 
 
 @pytest.mark.parametrize(("version", "instance"), [(0, None), (5, "i" * 32_760), (6, "i" * 32_760)])
@@ -176,6 +216,17 @@ def test_names_and_values_of_32_kilobytes_are_refused_in_words_that_fit(node):
     long_value = node.call("CreateTopics", 5, topics=[topic | {"name": "x", "configs": configs}]).topics[0]
     assert long_value.error_code == Error.INVALID_CONFIG
     assert len(long_value.error_message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked"), [("DescribeGroups", 6, "groups"), ("ConsumerGroupDescribe", 1, "group_ids")]
+)
+def test_a_group_with_a_name_of_32_kilobytes_is_described_in_words_that_fit(node, api, version, asked):
+    with_coordinator(node)
+    name = "x" * MAX_STRING_BYTES
+    [described] = node.call(api, version, **{asked: [name]}).groups
+    assert (described.group_id, described.error_code) == (name, Error.GROUP_ID_NOT_FOUND)
+    assert len(described.error_message) < 2000
 
 
 def test_an_offset_kept_beyond_the_end_of_time_is_kept(node):

@@ -36,6 +36,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         asked, session, incremental = broker.fetch_sessions.open(
             body.session_id if request.version >= 7 else 0,
             body.session_epoch if request.version >= 7 else FINAL_EPOCH,
+            request.version >= TOPIC_IDS,
             asked_partitions(request),
             forgotten_partitions(request),
             now.monotonic_ms,
