@@ -3,16 +3,12 @@
 It is in sync with every partition, and a voter of the metadata quorum; the node under test leads both.
 """
 
-from random import Random
 
 import pytest
 
-from minikafka.broker.broker import Broker
-from minikafka.broker.config import BrokerConfig
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
-from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import encode_versioned
 from tests.broker.node import WALL_MS, Node
@@ -25,8 +21,7 @@ class Pair(Node):
     """Broker 1, which leads, and broker 2, which fetches when the test says so."""
 
     def start(self):
-        config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, self.properties)
-        self.broker = Broker(self.node_id, config, self.disk, Random(7), Trace("broker 1", self.listeners))
+        self.broker = self.new_broker()
         self.broker.quorum._voters = (1, 2)
         self.broker.start(self.now)
         self.connect("client")
