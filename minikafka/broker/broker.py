@@ -43,6 +43,7 @@ from minikafka.wire.schema import Encoded
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
 ALL_BYTES = 1 << 62  # as many as any request may wait for
+MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
 
 class Broker:
@@ -73,6 +74,8 @@ class Broker:
         self._disk = disk
         self._told: deque[str] = deque(maxlen=100)
         self._moved: deque[tuple[Hashable, int]] = deque()
+        self._ready: deque[Parked] = deque()  # worth an attempt
+        self._answered_bytes = 0  # of answers in the outbox
         self._now = Now(0, 0)
         self._recovery: Generator[int, None, None] | None = None
 
@@ -167,6 +170,8 @@ class Broker:
         self._enter(now)
         for parked in self.waiting.expired(now.monotonic_ms):
             self._attempt(parked, now, expired=True)
+            if not self._has_room:
+                break
         self.peers.tick(now)
         try:
             if self._recovery is not None:
@@ -181,7 +186,7 @@ class Broker:
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         soonest = self._now.monotonic_ms + 1
-        if self._recovery is not None:
+        if self._recovery is not None or self._ready:
             return soonest
         parts = (self.waiting, self.groups, self.replicas, self.peers)
         deadlines = [part.next_deadline() for part in parts]
@@ -226,6 +231,8 @@ class Broker:
 
     def _enter(self, now: Now) -> None:
         self._now = now
+        if not self.outbox:
+            self._answered_bytes = 0
         self.trace.now = now.monotonic_ms
 
     def _serve(self, call: Call, now: Now) -> None:
@@ -287,6 +294,7 @@ class Broker:
         else:
             self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
+            self._answered_bytes += sum(map(len, frame))
             self.outbox.append(Reply(call.connection, frame))
 
     def _attempt(self, parked: Parked, now: Now, expired: bool) -> None:
@@ -301,21 +309,32 @@ class Broker:
         self.groups.settle(now)
         try:
             while True:
-                while self._moved:
+                self._answer_ended(now)
+                if self._moved:
                     key, size_bytes = self._moved.popleft()
                     self._followers(key, now)
-                    for parked in self.waiting.moved(key, size_bytes):
-                        self._attempt(parked, now, expired=False)
-                for parked in self.waiting.ended():
-                    call: Call = parked.request
-                    self.trace.cause = (str(call.connection), call.correlation_id)
-                    with self._guarded(call):
-                        self._end(call, parked.wait, now)
-                    self.trace.cause = None
-                if not self._moved:
+                    self._ready += self.waiting.moved(key, size_bytes)
+                elif self._ready and self._has_room:
+                    self._attempt(self._ready.popleft(), now, expired=False)
+                else:
                     return
         except KafkaError as error:
             self.storage_failed(error)
+
+    def _answer_ended(self, now: Now) -> None:
+        for parked in self.waiting.ended():
+            call: Call = parked.request
+            self.trace.cause = (str(call.connection), call.correlation_id)
+            with self._guarded(call):
+                self._end(call, parked.wait, now)
+            self.trace.cause = None
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether more answers may wait for the shell. Those of many parked fetches, woken by one append, come in the
+        next ticks.
+        """
+        return not self.outbox or self._answered_bytes < MOST_ANSWERED_BYTES
 
     def _followers(self, key: Hashable, now: Now) -> None:
         """The state machines of this node that read what is committed: the image, and the groups."""

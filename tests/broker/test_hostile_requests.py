@@ -6,6 +6,7 @@ answers.
 
 import pytest
 
+from minikafka.broker import broker as broker_module
 from minikafka.broker import fetch_sessions, replica_manager
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import HANDLERS, heartbeat
@@ -340,3 +341,18 @@ def test_parked_requests_together_wait_for_so_many_keys(node, monkeypatch):
     node.connect("other")
     node.send("Fetch", 11, connection="other", **fetching(*map(place, range(6)), topic="wide"))
     assert len(node.answer().responses[0].partitions) == 6
+
+
+def test_the_answers_of_many_parked_fetches_come_in_more_than_one_turn(node, monkeypatch):
+    monkeypatch.setattr(broker_module, "MOST_ANSWERED_BYTES", 1)
+    for number in range(3):
+        node.connect(number)
+        node.send("Fetch", 11, connection=number, **fetching(place(offset=0)))
+    records = encode_batch([(node.now.wall_ms, None, b"a", [])])
+    data = [{"name": "orders", "partition_data": [{"index": 0, "records": records}]}]
+    node.send("Produce", 8, acks=0, timeout_ms=1000, topic_data=data)
+    turns = []
+    for _ in range(3):
+        turns.append([item.connection for item in node.out() if isinstance(item, Reply)])
+        node.pass_time(1)
+    assert turns == [[0], [1], [2]]
