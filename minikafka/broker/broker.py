@@ -14,8 +14,7 @@ image.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Hashable, Sequence
 
 from minikafka.broker.calls import Call, Client, refusal
 from minikafka.broker.config import BrokerConfig
@@ -42,6 +41,7 @@ from minikafka.wire.schema import Encoded
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
+FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC)  # by state machines of this node
 ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
@@ -208,11 +208,16 @@ class Broker:
         """The end of a log moved."""
         if replica.log.topic != METADATA_TOPIC:  # which is synced, and has no place in the checkpoints
             self.replicas.changed(now)
-        self.moved(("log_end", replica.log.topic, replica.log.partition), size_bytes)
+        key = ("log_end", replica.log.topic, replica.log.partition)
+        if key in self.waiting:
+            self.moved(key, size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """Records count now that did not."""
-        self.moved(("high_watermark", replica.log.topic, replica.log.partition), size_bytes)
+        topic = replica.log.topic
+        key = ("high_watermark", topic, replica.log.partition)
+        if topic in FOLLOWED or key in self.waiting:
+            self.moved(key, size_bytes)
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""
@@ -236,23 +241,29 @@ class Broker:
         self.trace.now = now.monotonic_ms
 
     def _serve(self, call: Call, now: Now) -> None:
-        handler = call.handler
-        with self._guarded(call):
-            if getattr(handler, "DECIDES", False) and not self.quorum.is_settled:
-                answer: Answer | Wait | None = self.control.settled(now)
-            else:
-                try:
-                    answer = handler.handle(self, call, now)
-                except KafkaError as error:
-                    answer = self._refusal(call, error)
+        try:
+            answer = self._handle(call, now)
             if not isinstance(answer, Wait):
                 self._answer(call, answer)
                 return
-            answer.attempt(now, expired=not self.waiting.has_room(answer))
+            full = not self.waiting.has_room(answer)
+            if full or not answer.missing_bytes:
+                answer.attempt(now, expired=full)
             if answer.is_done:
                 self._end(call, answer, now)
             else:
                 self.waiting.park(answer, call.connection, call)
+        except Exception as error:
+            self._met_a_bug(call, error)
+
+    def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
+        if getattr(call.handler, "DECIDES", False) and not self.quorum.is_settled:
+            return self.control.settled(now)
+        try:
+            answer: Answer | Wait | None = call.handler.handle(self, call, now)
+        except KafkaError as error:
+            answer = self._refusal(call, error)
+        return answer
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""
@@ -272,19 +283,15 @@ class Broker:
         refuse = getattr(call.handler, "refuse", None)
         return refuse(call, error) if refuse else refusal(call.api, error)
 
-    @contextmanager
-    def _guarded(self, call: Call) -> Iterator[None]:
-        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails
-        does stop it: the node no longer trusts itself.
+    def _met_a_bug(self, call: Call, error: Exception) -> None:
+        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails does
+        stop it: the node no longer trusts itself.
         """
-        try:
-            yield
-        except AssertionError:
-            raise
-        except Exception as error:
-            self.waiting.drop(call.connection)
-            self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
-            self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
+        if isinstance(error, AssertionError):
+            raise error
+        self.waiting.drop(call.connection)
+        self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
+        self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
 
     def _answer(self, call: Call, answer: Answer | None) -> None:
         if answer is None:
@@ -292,7 +299,8 @@ class Broker:
         elif "close" in answer:
             self._close(call.connection, answer["close"])
         else:
-            self.groups.tell_refusal(call, answer)
+            if self.trace:
+                self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
             self._answered_bytes += sum(map(len, frame))
             self.outbox.append(Reply(call.connection, frame))
@@ -300,8 +308,10 @@ class Broker:
     def _attempt(self, parked: Parked, now: Now, expired: bool) -> None:
         call: Call = parked.request
         self.trace.cause = (str(call.connection), call.correlation_id)
-        with self._guarded(call):
+        try:
             parked.wait.attempt(now, expired)
+        except Exception as error:
+            self._met_a_bug(call, error)
         self.trace.cause = None
 
     def _wake(self, now: Now) -> None:
@@ -309,7 +319,8 @@ class Broker:
         self.groups.settle(now)
         try:
             while True:
-                self._answer_ended(now)
+                if self.waiting.has_ended:
+                    self._answer_ended(now)
                 if self._moved:
                     key, size_bytes = self._moved.popleft()
                     self._followers(key, now)
@@ -325,8 +336,10 @@ class Broker:
         for parked in self.waiting.ended():
             call: Call = parked.request
             self.trace.cause = (str(call.connection), call.correlation_id)
-            with self._guarded(call):
+            try:
                 self._end(call, parked.wait, now)
+            except Exception as error:
+                self._met_a_bug(call, error)
             self.trace.cause = None
 
     @property
