@@ -4,6 +4,7 @@
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
     python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
     python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
+    python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
     python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
     python3 tasks.py notebooks    run the lessons again and re-write their stored outputs: all, or those named (01 17)
@@ -355,6 +356,14 @@ def test(args):
     return 1 if failed else 0
 
 
+def quick(args):
+    """pytest without what is slow: see SLOW in tests/conftest.py."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    wanted = "not slow and not java and not spark and not browser"
+    command = [str(venv_python()), "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-m", wanted, *args]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
 def bench(args):
     """minikafka and a one-node Apache Kafka, the same clients, in one run."""
     for note in ready_for_tests():
@@ -385,8 +394,8 @@ def clean(args):
 
 
 TASKS = {
-    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "bench": bench, "soak": soak, "notebooks": notebooks,
-    "clean": clean,
+    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "quick": quick, "bench": bench, "soak": soak,
+    "notebooks": notebooks, "clean": clean,
 }  # fmt: skip
 
 
