@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.storage.cleaner import Cleaner, find_dirt
-from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, open_table, put, roll
+from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, fail, open_table, put, roll
 
 HOUR_MS = 3_600_000
 
@@ -31,7 +31,7 @@ def test_a_log_is_cleaned_when_more_than_min_cleanable_dirty_ratio_of_it_is_dirt
 
 def test_the_dirtiest_log_is_first():
     logs = [filled(30, 10), filled(30, 60), filled(30, 40)]
-    cleaner = Cleaner(BUFFER_BYTES)
+    cleaner = Cleaner(BUFFER_BYTES, fail)
     for log in logs:
         log.config = filled(min_cleanable_dirty_ratio=0.1).config
     order = []
@@ -87,7 +87,7 @@ def test_a_pass_that_gets_nowhere_is_not_begun_again_at_once():
     log = filled()
     put(log, ("a", "0"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
     roll(log)
-    cleaner = Cleaner(BUFFER_BYTES)
+    cleaner = Cleaner(BUFFER_BYTES, fail)
     assert cleaner.begin([(log, 1)], 2000) and cleaner.busy
     assert cleaner.advance(1 << 40) is False
     assert entries(log) == [(0, "a", "0")]

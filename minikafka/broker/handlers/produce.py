@@ -4,21 +4,24 @@ Behaviour: acks=0 gets no answer (an error closes the connection, which is how t
 acks=all are answered when the leader has written, acks=all also needs min.insync.replicas in sync. Nothing is synced
 to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader epoch
 and, for LogAppendTime, its timestamps are stamped. The checks are those of Kafka's that the batch header can show
-(`check_batch`); records inside are decoded only for a compacted topic, where each needs a key. So a wrong record
-within a batch whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and
-refused by Apache Kafka. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because older
-librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467),
-9 is flexible.
+(`check_batch`); records inside are looked at only for a compacted topic, where each needs a key, or to say which of
+them have a timestamp out of bounds (`check_records`). So a wrong record within a batch whose CRC is right, or a
+timestamp that is too early and not the batch's first, is accepted here and refused by Apache Kafka. Of one request so
+many records and bytes are looked at, and no more: MESSAGE_TOO_LARGE, on which the Java client sends smaller batches.
+Versions: 3 is the first with record batches v2; 0 is advertised all the same, because older librdkafka stops
+compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.storage.log import Appended
-from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, raw_records, read_header
+from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker, Call, Now
@@ -28,18 +31,22 @@ KEY, VERSIONS = 0, (3, 9)
 
 ALL, NONE = -1, 0
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
+MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
+MAX_BLAMED = 1000  # by name, of the records of a batch
 TRACED_RECORDS = 50
 NO_TIMESTAMP = -1
+ANY_TIME = -(1 << 63), (1 << 63) - 1
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
     body = request.body
     topics = []
+    allowance = Allowance(records=MAX_RECORDS)
     failed = None
     for topic in body.topic_data:
         partitions = []
         for partition in topic.partition_data:
-            answer = produce(broker, request, topic.name, partition, now)
+            answer = produce(broker, request, topic.name, partition, now, allowance)
             failed = failed or answer["error_code"]
             partitions.append(answer)
         topics.append({"name": topic.name, "partition_responses": partitions})
@@ -48,10 +55,12 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | None:
     return {"responses": topics}
 
 
-def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> dict[str, Any]:
+def produce(
+    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
+) -> dict[str, Any]:
     """One partition of a request: its answer's fields."""
     try:
-        replica, appended, append_time_ms = append(broker, request, topic, partition, now)
+        replica, appended, append_time_ms = append(broker, request, topic, partition, now, allowance)
     except KafkaError as error:
         if broker.trace:
             why = {"topic": topic, "partition": partition.index, "error": error.error.name, "why": error.message}
@@ -68,7 +77,9 @@ def produce(broker: Broker, request: Call, topic: str, partition: Any, now: Now)
     }
 
 
-def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended, int]:
+def append(
+    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
+) -> tuple[Replica, Appended, int]:
     """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
     appended again. Returns the log append time, too: -1 if the producer stamped the records; for a batch that is there
     already its timestamp, whoever stamped it, as Apache Kafka does.
@@ -82,7 +93,7 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     replica = broker.replicas.leader(topic, partition.index)
     if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
-    check_batch(replica, batch, partition.records, now)
+    check_batch(replica, batch, partition.records, now, allowance)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
@@ -122,7 +133,7 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
     return batch
 
 
-def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
+def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance) -> None:
     """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords,
     LogValidator).
     """
@@ -156,50 +167,63 @@ def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: 
         raise KafkaError(Error.INVALID_TXN_STATE, "This broker has no transactions yet")
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
-    check_timestamps(replica, batch, records, now)
-    if config.compacts:
-        check_keys(replica, records)
-
-
-def check_keys(replica: Replica, records: memoryview) -> None:
-    """In a compacted topic a record without a key would be nobody's latest."""
-    partition = f"{replica.log.topic}-{replica.log.partition}"
-    why = f"Compacted topic cannot accept message without key in topic partition {partition}"
-    blamed = {index: why for index, record in enumerate(decode_batch(records)) if record.key is None}
-    if blamed:
-        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index in list(blamed)[:3])
-        raise RefusedRecords(
-            Error.INVALID_RECORD,
-            f"One or more records have been rejected due to {len(blamed)} record errors in total, and only showing "
-            f"the first three errors at most: [{shown}]",
-            blamed,
-        )
-
-
-def check_timestamps(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
-    """message.timestamp.before.max.ms and .after.max.ms (KIP-937). Records are decoded only where the header's first
-    or largest timestamp is out of bounds, to say which of them are to blame (KIP-467).
-    """
-    config = replica.log.config
     if batch.log_append_time:
         raise KafkaError(
             Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, which is up to the broker"
         )
+    earliest, latest = time_bounds(replica, now)
+    if config.compacts or batch.base_timestamp < earliest or batch.max_timestamp > latest:
+        check_records(replica, batch, records, now, allowance)
+
+
+def time_bounds(replica: Replica, now: Now) -> tuple[int, int]:
+    """The timestamps that records may have: message.timestamp.before.max.ms and .after.max.ms (KIP-937)."""
+    config = replica.log.config
     if config.message_timestamp_type == "LogAppendTime":
-        return
-    earliest = now.wall_ms - config.message_timestamp_before_max_ms
-    latest = now.wall_ms + config.message_timestamp_after_max_ms
-    if earliest <= batch.base_timestamp and batch.max_timestamp <= latest:
-        return
-    blamed = {
-        index: f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
-        f"The timestamp should be within [{earliest}, {latest}]"
-        for index, record in enumerate(decode_batch(records))
-        if record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
-    }
-    if blamed:
+        return ANY_TIME
+    return now.wall_ms - config.message_timestamp_before_max_ms, now.wall_ms + config.message_timestamp_after_max_ms
+
+
+def check_records(replica: Replica, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance) -> None:
+    """Kafka's checks of each record, which say who is to blame (KIP-467): its timestamp, and in a compacted topic its
+    key, because a record without one would be nobody's latest.
+    """
+    if batch.records_count > allowance.records:
+        raise TooMuchToDecode
+    partition = f"{replica.log.topic}-{replica.log.partition}"
+    earliest, latest = time_bounds(replica, now)
+    blamed: dict[int, str] = {}
+    count = count_untimely = 0
+    try:
+        for index, record in enumerate(raw_records(records, allowance)):
+            if record.offset != index:
+                raise KafkaError(Error.INVALID_RECORD, f"Record {index} of the batch has offset {record.offset}")
+            if record.key is None and replica.log.config.compacts:
+                why = f"Compacted topic cannot accept message without key in topic partition {partition}"
+            elif record.timestamp == NO_TIMESTAMP or earliest <= record.timestamp <= latest:
+                continue
+            else:
+                count_untimely += 1
+                why = (
+                    f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
+                    f"The timestamp should be within [{earliest}, {latest}]"
+                )
+            count += 1
+            if len(blamed) < MAX_BLAMED:
+                blamed[index] = why
+    except CorruptRecord as error:  # whose code would make the client try again
+        raise KafkaError(Error.INVALID_RECORD, error.message) from error
+    if count_untimely:
         why = "One or more records have been rejected due to invalid timestamp"
         raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
+    if count:
+        shown = ", ".join(f"RecordError(batchIndex={at}, message='{why}')" for at, why in list(blamed.items())[:3])
+        raise RefusedRecords(
+            Error.INVALID_RECORD,
+            f"One or more records have been rejected due to {count} record errors in total, and only showing "
+            f"the first three errors at most: [{shown}]",
+            blamed,
+        )
 
 
 class RefusedRecords(KafkaError):
@@ -225,11 +249,14 @@ def refusal(index: int, error: KafkaError) -> dict[str, Any]:
 
 
 def tell(broker: Broker, topic: str, partition: Any, appended: Appended) -> None:
-    """The trace event of an append; only here are records decoded."""
-    records = [
-        [record.offset, text(record.key), text(record.value), record.timestamp]
-        for record in decode_batch(partition.records)[:TRACED_RECORDS]
-    ]
+    """The trace event of an append, with the first of its records; what is appended unseen may be unreadable."""
+    records: list[list[Any]] = []
+    more: dict[str, Any] = {}
+    try:
+        for record in islice(raw_records(partition.records), TRACED_RECORDS):
+            records.append([record.offset, text(record.key), text(record.value), record.timestamp])
+    except KafkaError as error:
+        more["unreadable"] = error.message
     broker.trace.emit(
         "RecordsAppended",
         topic=topic,
@@ -238,6 +265,7 @@ def tell(broker: Broker, topic: str, partition: Any, appended: Appended) -> None
         last_offset=appended.last_offset,
         size_bytes=appended.size_bytes,
         records=records,
+        **more,
     )
 
 
