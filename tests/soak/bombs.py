@@ -99,7 +99,7 @@ def compaction(connection, served):
         left = [each for each in names if (each, 0) not in cleaned and f"{each}-0 is not compacted" not in said]
         if not left:
             return
-        time.sleep(0.1)
+        threading.Event().wait(0.05)
     raise AssertionError(f"neither compacted nor given up: {left}")
 
 
@@ -108,7 +108,7 @@ PLACES = {False: (compacted_produce, searches, one_request_for_all, compaction),
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stall-ms", type=int, default=1000, help="how long the node may be silent")
+    parser.add_argument("--stall-ms", type=int, default=5000, help="how long the node may be silent")
     parser.add_argument("--memory-mb", type=int, default=250, help="how much memory it may need at its peak")
     options = parser.parse_args()
     failed = False
