@@ -31,10 +31,11 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import EncodeError
-from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
+from minikafka.wire.records import batches, encode_batch, raw_records, read_header
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
+RECORD_COST_BYTES = 256  # replaying a record takes as long as reading so many bytes
 TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
 
 
@@ -128,16 +129,20 @@ class Shard:
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the bytes read."""
+        """Replays the log; yields the work done, in bytes as reading alone would count them."""
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
-                if not header.control:
-                    for record in decode_batch(batch):
-                        self._replay(record.key, record.value)
-            yield len(chunks[0])
+                spent = header.size_bytes
+                for record in () if header.control else raw_records(batch):
+                    self._replay(record.key, record.value)
+                    spent += len(record.rest) + RECORD_COST_BYTES
+                    if spent >= LOAD_SLICE_BYTES:
+                        yield spent
+                        spent = 0
+                yield spent
 
     def _replay(self, key: bytes | None, value: bytes | None) -> None:
         if key is not None:
