@@ -6,6 +6,7 @@ import pytest
 
 from minikafka.broker.broker import Notice
 from minikafka.broker.handlers import list_offsets, produce
+from minikafka.cluster import replica
 from minikafka.wire import records, unpacking
 from minikafka.wire.compression import CODECS
 from minikafka.wire.errors import Error
@@ -145,15 +146,16 @@ def test_a_trace_changes_no_answer(what, codec, work):
     packed = bomb(what, codec)
     assert node.produce("bombs", batch=packed).error_code == Error.NONE
     (appended,) = [event for event in events if event.kind == "RecordsAppended"]
-    assert len(appended.detail["records"]) <= produce.TRACED_RECORDS
+    assert len(appended.detail["records"]) <= replica.TRACED_RECORDS
     assert appended.detail["records"] or appended.detail["unreadable"]
-    assert work.was_bounded(produce.TRACED_RECORDS + 1, packed)
+    assert work.was_bounded(replica.TRACED_RECORDS + 1, packed)
     assert lives(node)
 
 
 def test_one_request_may_bring_so_many_records_for_all_its_partitions_together(work):
     node = Node()
     node.create_topic("bombs", partitions=30, cleanup_policy="compact")
+    work.reset()
     packed = bytes(batch(b"".join(map(record, range(10_000))), 10_000, "zstd"))
     data = [{"index": index, "records": packed} for index in range(30)]
     answer = node.call("Produce", 9, acks=-1, timeout_ms=1000, topic_data=[{"name": "bombs", "partition_data": data}])
@@ -180,12 +182,10 @@ def test_a_search_that_looks_at_too_much_answers_with_an_offset_that_is_not_too_
 def test_a_search_walks_over_a_bounded_number_of_headers():
     node = Node()
     topic(node)
-    log = node.broker.replicas.leader("bombs", 0).log
-    log.append(bytearray(encode_batch([(2, None, b"", [])])), 0, node.now)
-    old = bytearray(encode_batch([(1, None, b"", [])]) * 60_000)
-    log.append(old, 0, node.now)
-    log.append(bytearray(encode_batch([(3, None, b"", [])])), 0, node.now)
-    node.broker.replicas.leader("bombs", 0).advance_high_watermark()
+    led = node.broker.replicas.leader("bombs", 0)
+    for timestamp, count in ((2, 1), (1, 60_000), (3, 1)):
+        written = bytearray(encode_batch([(timestamp, None, b"", [])]) * count)
+        led.append(written, [header for header, _ in records.batches(written)], node.now)
     assert 0 < offset(node, 3).offset <= 60_001
 
 
