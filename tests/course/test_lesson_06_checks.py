@@ -18,13 +18,12 @@ def all_partitions(partitions):
 
 def one_by_one(members, partitions):
     """Right, and unlike the solution: begins with what all had, then moves one from most to least until it is even."""
-    there, shares, free = set(all_partitions(partitions)), {name: [] for name in members}, all_partitions(partitions)
-    for name, member in members.items():
+    shares, free = {name: [] for name in members}, all_partitions(partitions)
+    for name, member in sorted(members.items(), key=lambda each: -each[1].generation):
         for partition in member.owned:
             if partition in free:
                 free.remove(partition)
                 shares[name].append(partition)
-    assert there
     for partition in free:
         shares[min(shares, key=lambda name: len(shares[name]))].append(partition)
     while True:
@@ -106,17 +105,18 @@ def endless(*_):
 
 
 @pytest.mark.parametrize(
-    "answer", [solution("06", 1, "my_sticky"), one_by_one, assign_sticky, changes_its_input], ids=lambda f: f.__name__
+    "answer", [solution("06", 1, "my_sticky"), one_by_one, assign_sticky], ids=lambda f: f.__name__
 )
 def test_a_right_assignor_is_right_however_it_is_written(answer):
     found = verdict("06", 1, answer)
     assert found.right, found
-    assert len(found.lines) == 3
+    assert len(found.lines) == 4
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (changes_its_input, "it changed its argument members, which is the caller's"),
         (assign_range, "B only 0"),
         (assign_round_robin, "it moved 1 partition, and none would do"),
         (keeps_everything, "A got 2 partitions and B only 0"),
