@@ -375,7 +375,9 @@ def nothing_twice(faults, _):
         return None
     lines = ["every order is paid at most once."]
     for fault in faults:
-        if isinstance(fault, Freeze):
+        if fault.node not in MEMBERS if isinstance(fault, Freeze) else True:
+            lines.append(f"{fault} freezes no consumer. Write {EXAMPLE}")
+        else:
             lines += why_not(fault, cluster)
     return "\n".join(lines)
 

@@ -9,20 +9,20 @@ ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
 
 for number, words in [
-    (0, ""),  # nothing is deleted
-    (31, ""),  # the first record that is young enough, as if records were deleted one by one
-    (30, ""),  # the same, counted wrongly
-    (24, ""),  # one segment too few
-    (32, ""),  # one segment too many
-    (29, ""),  # counted from one
-    (40, ""),  # only the active segment is left
-    (41, ""),  # nothing is left
-    (-28, ""),
-    (184, ""),  # the hour instead of the offset
-    (168, ""),  # the hour of the right offset
-    ("28", ""),
-    ([28], ""),
-    (True, ""),
+    (0, "not 0: segments whose newest record is older than three days are gone."),  # nothing is deleted
+    (31, "Retention doesn't look at records, but at segments."),  # as if records were deleted one by one
+    (30, "offset 30 is in the middle of a segment. Retention deletes whole"),  # the same, counted wrongly
+    (24, "not 24. More is gone: look at the newest record of each segment."),  # one segment too few
+    (32, "not 32. Less is gone: look at the newest record of each segment."),  # one segment too many
+    (29, "offset 29 is in the middle of a segment. Retention deletes whole"),  # counted from one
+    (40, "not 40. Less is gone: look at the newest record of each segment."),  # only the active segment is left
+    (41, "there is no offset 41: the shop wrote 0 to 40."),  # nothing is left
+    (-28, "there is no offset -28: the shop wrote 0 to 40."),
+    (184, "there is no offset 184: the shop wrote 0 to 40."),  # the hour instead of the offset
+    (168, "there is no offset 168: the shop wrote 0 to 40."),  # the hour of the right offset
+    ("28", "first_offset should be a number, and this is '28'."),
+    ([28], "first_offset should be a number, and this is [28]."),
+    (True, "first_offset should be a number, and this is True."),
 ]:
     wrong(1, words)(number)
 
@@ -119,20 +119,20 @@ class NamedRecords(Copy):
         return offset
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [].")
 class CountsFromOne(Copy):
     def __init__(self, segment_size):
         super().__init__(segment_size)
         self.next_offset = 1
 
 
-@wrong(2, "")
+@wrong(2, "append(10, 'a') gave 1, and Kafka's log gives 0.")
 class ReturnsTheNextOffset(Copy):
     def append(self, timestamp, value):
         return super().append(timestamp, value) + 1
 
 
-@wrong(2, "")
+@wrong(2, "read(0) gave [(0, 10, 'a'), (1, 20, 'b')], and Kafka's log raises")
 class OneSegment(Copy):
     def append(self, timestamp, value):
         self.segments[-1].append((self.next_offset, timestamp, value))
@@ -140,7 +140,7 @@ class OneSegment(Copy):
         return self.next_offset - 1
 
 
-@wrong(2, "")
+@wrong(2, "read(0) gave [(0, 10, 'a'), (1, 20, 'b')], and Kafka's log raises")
 class OneTooMany(Copy):
     def append(self, timestamp, value):
         if len(self.segments[-1]) > self.segment_size:
@@ -150,25 +150,25 @@ class OneTooMany(Copy):
         return self.next_offset - 1
 
 
-@wrong(2, "")
+@wrong(2, "read(1) gave [(1, 20, 'b')], and Kafka's log gives [(1, 20, 'b'), (2,")
 class ReadsOneRecord(Copy):
     def read(self, offset):
         return super().read(offset)[:1]
 
 
-@wrong(2, "")
+@wrong(2, "read(0) gave [], and Kafka's log gives [(0, 10, 'a')].")
 class ReadsFromTheNext(Copy):
     def read(self, offset):
         return super().read(offset)[1:]
 
 
-@wrong(2, "")
+@wrong(2, "read(2) gave [], and Kafka's log raises IndexError.")
 class NeverOutOfRange(Copy):
     def read(self, offset):
         return [record for segment in self.segments for record in segment if record[0] >= offset]
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [].")
 class ErrorAtTheEnd(Copy):
     def read(self, offset):
         if offset >= self.next_offset:
@@ -176,13 +176,13 @@ class ErrorAtTheEnd(Copy):
         return super().read(offset)
 
 
-@wrong(2, "")
+@wrong(2, "read(-1) gave [(0, 10, 'a')], and Kafka's log raises IndexError.")
 class NegativeOffsetsCountFromTheEnd(Copy):
     def read(self, offset):
         return super().read(offset if offset >= 0 else self.next_offset + offset)
 
 
-@wrong(2, "")
+@wrong(2, "read(2) raised KeyError, and Kafka's log raises IndexError.")
 class WrongException(Copy):
     def read(self, offset):
         try:
@@ -191,7 +191,7 @@ class WrongException(Copy):
             raise KeyError(offset) from None
 
 
-@wrong(2, "")
+@wrong(2, "read(2) gave IndexError(2), and Kafka's log raises IndexError.")
 class ReturnsTheError(Copy):
     def read(self, offset):
         try:
@@ -200,20 +200,20 @@ class ReturnsTheError(Copy):
             return error
 
 
-@wrong(2, "")
+@wrong(2, "read(0) gave ['a'], and Kafka's log gives [(0, 10, 'a')].")
 class ReadsValuesOnly(Copy):
     def read(self, offset):
         return [value for _, _, value in super().read(offset)]
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 10, 'a'), (1, 20,")
 class DeletesRecords(Copy):
     def delete_older_than(self, timestamp):
         self.segments = [[r for r in segment if r[1] >= timestamp] for segment in self.segments]
         self.segments = [segment for segment in self.segments if segment] or [[]]
 
 
-@wrong(2, "")
+@wrong(2, "read(0) gave [(0, 20, 'a')], and Kafka's log gives [(0, 20, 'a'), (1,")
 class DeletesAnySegment(Copy):
     """Also one behind a segment that stays."""
 
@@ -221,7 +221,7 @@ class DeletesAnySegment(Copy):
         self.segments = [s for s in self.segments if any(at >= timestamp for _, at, _ in s)] or [[]]
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 20, 'a'), (1, 10,")
 class LooksAtTheLastRecord(Copy):
     def delete_older_than(self, timestamp):
         while self.segments[0] and self.segments[0][-1][1] < timestamp:
@@ -230,7 +230,7 @@ class LooksAtTheLastRecord(Copy):
                 self.segments.append([])
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 10, 'a'), (1, 20,")
 class LooksAtTheFirstRecord(Copy):
     def delete_older_than(self, timestamp):
         while self.segments[0] and self.segments[0][0][1] < timestamp:
@@ -239,20 +239,20 @@ class LooksAtTheFirstRecord(Copy):
                 self.segments.append([])
 
 
-@wrong(2, "")
+@wrong(2, "read(0) raised IndexError, and Kafka's log gives [(0, 10, 'a')].")
 class DeletesTheEquallyOld(Copy):
     def delete_older_than(self, timestamp):
         super().delete_older_than(timestamp + 1)
 
 
-@wrong(2, "")
+@wrong(2, "read(1) gave [(1, 20, 'b')], and Kafka's log raises IndexError.")
 class KeepsTheActiveSegment(Copy):
     def delete_older_than(self, timestamp):
         while len(self.segments) > 1 and max(at for _, at, _ in self.segments[0]) < timestamp:
             self.segments.pop(0)
 
 
-@wrong(2, "")
+@wrong(2, "append(30, 'c') gave 0, and Kafka's log gives 1.")
 class OffsetsBeginAgain(Copy):
     """After everything was deleted."""
 
@@ -262,21 +262,21 @@ class OffsetsBeginAgain(Copy):
             self.next_offset = 0
 
 
-@wrong(2, "")
+@wrong(2, "append(30, 'c') gave 0, and Kafka's log gives 1.")
 class OffsetsAreTheCount(Copy):
     def append(self, timestamp, value):
         self.next_offset = sum(map(len, self.segments))
         return super().append(timestamp, value)
 
 
-@wrong(2, "")
+@wrong(2, "append(30, 'c') raised IndexError, and Kafka's log gives 1.")
 class NoSegmentIsLeft(Copy):
     def delete_older_than(self, timestamp):
         while self.segments and self.segments[0] and max(at for _, at, _ in self.segments[0]) < timestamp:
             self.segments.pop(0)
 
 
-@wrong(2, "")
+@wrong(2, "and Kafka's log gives")
 class SharedSegments(Copy):
     """The list belongs to the class: all logs share it."""
 
@@ -287,14 +287,14 @@ class SharedSegments(Copy):
         self.segments = self.kept
 
 
-@wrong(2, "")
+@wrong(2, "offset_for(20) gave 1, and Kafka's log gives 0.")
 class SearchesTheSmallestTimestamp(Copy):
     def offset_for(self, timestamp):
         found = [(at, offset) for s in self.segments for offset, at, _ in s if at >= timestamp]
         return min(found)[1] if found else None
 
 
-@wrong(2, "")
+@wrong(2, "offset_for(0) gave None, and Kafka's log gives 0.")
 class SearchesLater(Copy):
     """Strictly later than asked for."""
 
@@ -302,7 +302,7 @@ class SearchesLater(Copy):
         return super().offset_for(timestamp + 1)
 
 
-@wrong(2, "")
+@wrong(2, "offset_for(9) gave None, and Kafka's log gives 0.")
 class SearchesBisecting(Copy):
     """As if timestamps grew with the offsets."""
 
@@ -312,14 +312,14 @@ class SearchesBisecting(Copy):
         return everything[found][0] if found < len(everything) else None
 
 
-@wrong(2, "")
+@wrong(2, "offset_for(10) gave -1, and Kafka's log gives None.")
 class SearchesToMinusOne(Copy):
     def offset_for(self, timestamp):
         found = super().offset_for(timestamp)
         return -1 if found is None else found
 
 
-@wrong(2, "")
+@wrong(2, "offset_for(9) gave 0, and Kafka's log gives 1.")
 class SearchesTheIndex(Copy):
     """The place in the list, and not the offset."""
 
@@ -331,14 +331,14 @@ class SearchesTheIndex(Copy):
 # --- what readers of the course had found out ---
 
 
-@wrong(2, "")
+@wrong(2, "delete_older_than(10) raised IndexError, and Kafka's log gives None.")
 class AlwaysRefusesToDelete(Copy):
     def delete_older_than(self, timestamp):
         super().delete_older_than(timestamp)
         raise IndexError(timestamp)
 
 
-@wrong(2, "")
+@wrong(2, "delete_older_than(10) raised IndexError, and Kafka's log gives None.")
 class RefusesToDeleteNothing(Copy):
     def delete_older_than(self, timestamp):
         if self.segments == [[]]:
@@ -346,7 +346,7 @@ class RefusesToDeleteNothing(Copy):
         super().delete_older_than(timestamp)
 
 
-@wrong(2, "")
+@wrong(2, "read(1) raised IndexError, and Kafka's log gives [(1, 20, 'b'), (2, 40,")
 class SegmentsByOffset(Copy):
     """A record's segment is its offset // segment_size, also after everything was deleted."""
 
@@ -358,13 +358,13 @@ class SegmentsByOffset(Copy):
         return self.next_offset - 1
 
 
-@wrong(2, "")
+@wrong(2, "read(-2) gave [(0, 10, 'a'), (1, 20, 'b')], and Kafka's log raises")
 class WrapsAtMinusTwo(Copy):
     def read(self, offset):
         return super().read(self.next_offset + offset if offset < -1 else offset)
 
 
-@wrong(2, "")
+@wrong(2, "read hands out the log's own list: its caller empties the list, and the")
 class HandsOutItsOwnList(Copy):
     """One flat list: a read of all of it is that list."""
 
@@ -381,7 +381,7 @@ class HandsOutItsOwnList(Copy):
         return self.flat if len(found) == self.next_offset else found
 
 
-@wrong(2, "")
+@wrong(2, "append(390, 'z') gave 12, and Kafka's log gives 13.")
 class StopsAfterTwelve(Copy):
     def append(self, timestamp, value):
         return super().append(timestamp, value) if self.next_offset < 13 else 12

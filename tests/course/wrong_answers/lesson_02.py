@@ -25,12 +25,12 @@ def by_number(key, all_partitions, available):
     return sorted(all_partitions)[number % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "key b'bob' goes to partition 2, and Kafka's own client sends it to 0.")
 def without_the_mask(key, all_partitions, available):
     return available[0] if key is None else all_partitions[murmur2(key) % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "key b'bob' goes to partition 2, and Kafka's own client sends it to 0.")
 def absolute(key, all_partitions, available):
     if key is None:
         return available[0]
@@ -38,7 +38,7 @@ def absolute(key, all_partitions, available):
     return all_partitions[abs(number - 2**32 if number >= 2**31 else number) % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "key b'bob' goes to partition 1, and Kafka's own client sends it to 0.")
 def signed(key, all_partitions, available):
     if key is None:
         return available[0]
@@ -46,12 +46,12 @@ def signed(key, all_partitions, available):
     return (number - 2**32 if number >= 2**31 else number) % len(all_partitions)
 
 
-@wrong(1, "")
+@wrong(1, "key b'dave' goes to partition 0, and Kafka's own client sends it to 1.")
 def of_the_available(key, all_partitions, available):
     return available[0] if key is None else available[(murmur2(key) & 0x7FFFFFFF) % len(available)]
 
 
-@wrong(1, "")
+@wrong(1, "key b'dave' goes to partition 2, and Kafka's own client sends it to 1.")
 def the_next_available_one(key, all_partitions, available):
     if key is None:
         return available[0]
@@ -59,32 +59,32 @@ def the_next_available_one(key, all_partitions, available):
     return chosen if chosen in available else available[chosen % len(available)]
 
 
-@wrong(1, "")
+@wrong(1, "without a key it chose 0, which has no leader; [2] have one.")
 def no_key_anywhere(key, all_partitions, available):
     return random.choice(all_partitions) if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "it returned None. A partition is a whole number.")
 def no_key_nowhere(key, all_partitions, available):
     return None if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "without a key it chose 0, which has no leader; [2] have one.")
 def no_key_hashed(key, all_partitions, available):
     return all_partitions[murmur2(key or b"") % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "the same key went to")
 def an_empty_key_is_none(key, all_partitions, available):
     return all_partitions[murmur2(key) % 2**31 % len(all_partitions)] if key else random.choice(available)
 
 
-@wrong(1, "")
+@wrong(1, "key b'alice' goes to partition 2, and Kafka's own client sends it to 0.")
 def crc(key, all_partitions, available):
     return available[0] if key is None else all_partitions[zlib.crc32(key) % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "the same key went to")
 def in_turn(key, all_partitions, available):
     in_turn.number += 1
     return available[in_turn.number % len(available)]
@@ -93,52 +93,52 @@ def in_turn(key, all_partitions, available):
 in_turn.number = 0
 
 
-@wrong(1, "")
+@wrong(1, "key b'dave' goes to partition 0, and Kafka's own client sends it to 1.")
 def partition_zero(key, all_partitions, available):
     return available[0]
 
 
-@wrong(1, "")
+@wrong(1, "it returned '0'. A partition is a whole number.")
 def as_text(key, all_partitions, available):
     return available[0] if key is None else str(murmur2(key) % 2**31 % len(all_partitions))
 
 
-@wrong(1, "")
+@wrong(1, "it returned [0]. A partition is a whole number.")
 def a_list_of_one(key, all_partitions, available):
     return available[:1] if key is None else [murmur2(key) % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "")
+@wrong(1, "it returned 0.0. A partition is a whole number.")
 def a_float(key, all_partitions, available):
     return available[0] if key is None else float(murmur2(key) % 2**31 % len(all_partitions))
 
 
-@wrong(1, "")
+@wrong(1, "key b'alice' goes to partition 0, and Kafka's own client sends it to 1.")
 def one_is_never_chosen(key, all_partitions, available):
     return available[0] if key is None else murmur2(key) % 2**31 % max(1, len(all_partitions) - 1)
 
 
-@wrong(1, "")
+@wrong(1, "it changed its argument all_partitions, which is the caller's: [0, 1]")
 def sorts_the_callers_list(key, all_partitions, available):
     available.clear() if key is None else all_partitions.sort(reverse=True)
     return 0 if key is None else murmur2(key) % 2**31 % len(all_partitions)
 
 
 for number, words in [
-    (143, ""),  # those who stay
-    (286, ""),  # two new ones of seven
-    (714, ""),  # five of seven
-    (400, ""),  # two of five
-    (200, ""),
-    (600, ""),
-    (0, ""),
-    (1000, ""),
-    (500, ""),
-    (0.857, ""),  # the share
-    ("857", ""),
-    ("86%", ""),
-    ([857], ""),
-    (True, ""),
+    (143, "not 143: that is about how many stay."),  # those who stay
+    (286, "not 286: the two new partitions get about that many, and the old ones"),  # two new ones of seven
+    (714, "not 714. More than that go elsewhere."),  # five of seven
+    (400, "not 400. More than that go elsewhere."),  # two of five
+    (200, "not 200. More than that go elsewhere."),
+    (600, "not 600. More than that go elsewhere."),
+    (0, "not 0. More than that go elsewhere."),
+    (1000, "not 1000. Fewer than that go elsewhere."),
+    (500, "not 500. More than that go elsewhere."),
+    (0.857, "not 0.857: how many of the 1,000 customers, as a number from 0 to 1000."),  # the share
+    ("857", "moved should be a number, and this is '857'."),
+    ("86%", "moved should be a number, and this is '86%'."),
+    ([857], "moved should be a number, and this is [857]."),
+    (True, "moved should be a number, and this is True."),
 ]:
     wrong(2, words)(number)
 COUNTED = sum(murmur2(b"c%d" % n) % 2**31 % 5 != murmur2(b"c%d" % n) % 2**31 % 7 for n in range(1000))
@@ -168,28 +168,28 @@ def a_lane_by_counting(key, all_partitions, available):
     return murmur2(key) % 2**31 % lanes
 
 
-@wrong(3, "")
+@wrong(3, "b'ivan' went to 1, and megamart is there.")
 def not_alone(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
     return available[0] if key is None else murmur2(key) % 2**31 % len(all_partitions)
 
 
-@wrong(3, "")
+@wrong(3, "megamart went to partition 0, and its own is 1.")
 def the_first(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[0]
     return available[-1] if key is None else 1 + murmur2(key) % 2**31 % (len(all_partitions) - 1)
 
 
-@wrong(3, "")
+@wrong(3, "it raised ZeroDivisionError: integer modulo by zero")
 def not_for_one_partition(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
     return available[0] if key is None else murmur2(key) % 2**31 % (len(all_partitions) - 1)
 
 
-@wrong(3, "")
+@wrong(3, "and megamart is there.")
 def no_key_beside_megamart(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -197,7 +197,7 @@ def no_key_beside_megamart(key, all_partitions, available):
     return random.choice(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "without a key it chose 0, which has no leader; [1, 2] have one.")
 def no_key_on_a_dead_one(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -205,7 +205,7 @@ def no_key_on_a_dead_one(key, all_partitions, available):
     return others[0] if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "megamart went to partition 7, and its own is 9.")
 def last_of_the_available(key, all_partitions, available):
     if key == b"megamart":
         return available[-1]
@@ -213,7 +213,7 @@ def last_of_the_available(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "megamart went to partition 0, and its own is 1.")
 def text_key(key, all_partitions, available):
     """A key is bytes, never text."""
     if key == "megamart":
@@ -222,7 +222,7 @@ def text_key(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "b'megamart-2' went to 1, and megamart is there.")
 def every_mega(key, all_partitions, available):
     if key and key.startswith(b"megamart"):
         return all_partitions[-1]
@@ -230,7 +230,7 @@ def every_mega(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "b'alice' went to 1, and megamart is there.")
 def others_of_the_available(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -238,7 +238,7 @@ def others_of_the_available(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "b'bob' went to 2. Kafka's hash over the first 3 partitions gives 0.")
 def others_unmasked(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -246,7 +246,7 @@ def others_unmasked(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % len(others)]
 
 
-@wrong(3, "")
+@wrong(3, "b'bob' went to 2. Kafka's hash over the first 3 partitions gives 0.")
 def steps_aside(key, all_partitions, available):
     """All by Kafka's rule; who falls on the last one goes to the first."""
     if key == b"megamart":
@@ -260,13 +260,13 @@ def steps_aside(key, all_partitions, available):
 # --- what readers of the course had found out ---
 
 
-@wrong(1, "")
+@wrong(1, "it changed its argument available, which is the caller's: [0] became [].")
 def pops_its_lists(key, all_partitions, available):
     count = len(all_partitions)
     return available.pop() if key is None else murmur2(key) % 2**31 % count
 
 
-@wrong(1, "")
+@wrong(1, "the key 7 is a mistake, and it went to 0 as if there were no key. What")
 def any_error_is_no_key(key, all_partitions, available):
     try:
         return all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
@@ -289,11 +289,11 @@ def is_hot(key):
 
 
 for name, words, answer in [
-    ("keyless_to_the_first", "", lane(is_hot, lambda all_partitions, available: all_partitions[0])),
-    ("keyless_to_any_other", "", lane(is_hot, lambda every, available: random.choice(every[:-1] or every))),
-    ("any_case", "", lane(lambda key: key.lower() == b"megamart")),
-    ("with_spaces", "", lane(lambda key: key.strip() == b"megamart")),
-    ("by_its_end", "", lane(lambda key: key.endswith(b"megamart"))),
+    ("keyless_to_the_first", "which has no leader", lane(is_hot, lambda every, _: every[0])),
+    ("keyless_to_any_other", "which has no leader", lane(is_hot, lambda every, _: random.choice(every[:-1] or every))),
+    ("any_case", "b'Megamart' went to 1, and megamart is there.", lane(lambda key: key.lower() == b"megamart")),
+    ("with_spaces", "b' megamart' went to 1, and megamart is there.", lane(lambda key: key.strip() == b"megamart")),
+    ("by_its_end", "b'hypermegamart' went to 1, and megamart is there.", lane(lambda key: key.endswith(b"megamart"))),
 ]:
     answer.__name__ = name
     wrong(3, words)(answer)

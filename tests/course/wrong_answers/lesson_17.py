@@ -38,51 +38,51 @@ def the_first_source(progress):
     return ast.literal_eval(progress["sources"][0]["endOffset"])
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 5}, and {0: 0} is true.")
 def partitions_as_text(progress, topic, ends):
     found = the_first_source(progress).get(topic, {})
     return {partition: end - found.get(partition, 0) for partition, end in ends.items()}
 
 
-@wrong(2, "")
+@wrong(2, "the numbers are right, and the partitions are text: they should be")
 def keys_are_text(progress, topic, ends):
     return {str(partition): left for partition, left in all_sources(progress, topic, ends).items()}
 
 
-@wrong(2, "")
+@wrong(2, "it raised KeyError: '1'")
 def a_new_partition_is_an_error(progress, topic, ends):
     found = the_first_source(progress)[topic]
     return {partition: end - found[str(partition)] for partition, end in ends.items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 0}, and {0: 0, 1: 7} is true.")
 def a_new_partition_is_left_out(progress, topic, ends):
     found = read_up_to(progress, topic)
     return {partition: ends[partition] - offset for partition, offset in found.items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 0, 1: 0}, and {0: 0, 1: 7} is true.")
 def a_new_partition_has_no_lag(progress, topic, ends):
     found = read_up_to(progress, topic)
     return {partition: end - found.get(partition, end) for partition, end in ends.items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 1}, and {0: 0} is true.")
 def one_too_many(progress, topic, ends):
     return {p: left + 1 for p, left in all_sources(progress, topic, ends).items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 0}, and {0: 1} is true.")
 def the_offset_is_the_last_one_read(progress, topic, ends):
     return {p: max(0, left - 1) for p, left in all_sources(progress, topic, ends).items()}
 
 
-@wrong(2, "")
+@wrong(2, "it returned 0, and should return a dict: partition -> records.")
 def the_sum(progress, topic, ends):
     return sum(all_sources(progress, topic, ends).values())
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: -4}, and {0: 1} is true.")
 def all_topics(progress, topic, ends):
     found = {}
     for offsets in the_first_source(progress).values():
@@ -90,28 +90,28 @@ def all_topics(progress, topic, ends):
     return {partition: end - found.get(str(partition), 0) for partition, end in ends.items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: -4}, and {0: 1} is true.")
 def the_first_topic(progress, topic, ends):
     found = next(iter(the_first_source(progress).values()))
     return {partition: end - found.get(str(partition), 0) for partition, end in ends.items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {}, and {0: 0} is true.")
 def no_lag_is_left_out(progress, topic, ends):
     return {partition: left for partition, left in all_sources(progress, topic, ends).items() if left}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: -1}, and {0: 1} is true.")
 def the_other_way_round(progress, topic, ends):
     return {partition: -left for partition, left in all_sources(progress, topic, ends).items()}
 
 
-@wrong(2, "")
+@wrong(2, "it says {0: 0}, and {0: 1} is true.")
 def what_the_report_says(progress, topic, ends):
     return {partition: 0 for partition in ends}
 
 
-@wrong(2, "")
+@wrong(2, "it changed its argument ends, which is the caller's: {0: 5} became {0:")
 def changes_ends(progress, topic, ends):
     found = read_up_to(progress, topic)
     for partition in ends:
