@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import numbers
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka import Cluster
 from minikafka.coordinators.assignors import Member, Partition
+from minikafka.course.checks import WrongKind, short
+from minikafka.course.guard import plain
 
 LEAVES = "old"  # the member that has what none of the others had
 BUSY = {"max_poll_records": 4, "processing_ms": 300}  # whoever has records polls every 1.2 s
@@ -62,6 +66,38 @@ def salted(value: Any, salt: int) -> Any:
 
 
 Shares = Mapping[str, Iterable[Partition]]
+
+
+def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -> int:
+    """How many partitions must leave a member who is still there: all that it has above its fair share."""
+    fair, extra = divmod(sum(partitions.values()), len(members))
+    there = [name for (topic, number), name in owner_of(members).items() if number < partitions[topic]]
+    over = [count - fair for count in Counter(there).values() if count > fair]
+    return sum(over) - min(extra, len(over))
+
+
+def shares_given(found: Any, members: Mapping[str, Member]) -> dict[str, list[Partition]]:
+    """The answer's shares, in any form that says the same. Raises WrongKind."""
+    found = plain(found)
+    if found is None:
+        raise WrongKind("it returned None. The last line should be a return.")
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise WrongKind(f"it returned a {kind}, not a dictionary {{member: [(topic, partition), ...]}}.")
+    for name, share in found.items():
+        if name not in members:
+            raise WrongKind(f"it gave a share to {name!r}, and there is no such member: {', '.join(members)}.")
+        if not isinstance(share, list | set) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in share):
+            raise WrongKind(f"it gave {name} {short(share)}. A share is a list of pairs (topic, partition).")
+        for topic, number in share:
+            if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+                raise WrongKind(f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole number.")
+        found[name] = [(topic, number) for topic, number in share]
+    for name in members:
+        if name not in found:
+            why = "Who gets nothing gets []: Java's member can't read a share of no bytes."
+            raise WrongKind(f"{name} has no entry. {why}")
+    return found
 
 
 def unsteady(assign: Callable[..., Shares], given: Sequence[Any], any_order: bool = False) -> str | None:

@@ -45,16 +45,16 @@ class Guard:
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] = {}) -> Any:
         """What the learner's function returns, with all iterators read."""
-        theirs, theirs_too = [_copied(value) for value in args], {name: _copied(kwargs[name]) for name in kwargs}
+        theirs = [_copied(value) for value in (*args, *kwargs.values())]
         try:
             with self.watchdog.theirs():
-                found = settled(function(*theirs, **theirs_too))
+                found = settled(function(*theirs[: len(args)], **dict(zip(kwargs, theirs[len(args) :], strict=True))))
         except BaseException as error:
             self.raised = error
             raise
-        for name, before, after in zip(_names(function, args, kwargs), [*args, *kwargs.values()],
-                                       [*theirs, *theirs_too.values()], strict=True):  # fmt: skip
-            if is_plain(before) and before != after and self.changed is None:
+        for place, (before, after) in enumerate(zip((*args, *kwargs.values()), theirs, strict=True)):
+            if before is not after and before != after and self.changed is None:
+                name = _names(function, args, kwargs)[place]
                 self.changed = f"it changed its argument {name}, which is the caller's: {before!r} became {after!r}."
         return found
 
@@ -137,7 +137,8 @@ def is_plain(value: Any) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    return copy.deepcopy(value) if is_plain(value) else value
+    """A copy where there is something to change in it."""
+    return value if isinstance(value, _PLAIN) or not is_plain(value) else copy.deepcopy(value)
 
 
 def _names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:

@@ -1,16 +1,13 @@
 """Lesson 05, consumer groups: what a right answer does."""
 
-import numbers
 from collections import Counter
-from collections.abc import Mapping
 from functools import cache
 
 from minikafka import Cluster
 from minikafka.clients.errors import CommitFailedError
 from minikafka.coordinators.assignors import Member
-from minikafka.course.checks import Exercise, Rung, WrongKind, faults_for
-from minikafka.course.group_cases import unsteady
-from minikafka.course.guard import plain
+from minikafka.course.checks import Exercise, Rung, faults_for
+from minikafka.course.group_cases import shares_given, unsteady
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
@@ -90,7 +87,7 @@ def exercise_1():
             ),
             Rung(
                 holds="the same group gets the same answer, in whatever order its members stand",
-                broken=lambda answer, case: unsteady(lambda *given: checked_shares(answer, given), case, True),
+                broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case, True),
                 cases={
                     "3 for 2": group({"A": "orders", "B": "orders"}, orders=3),
                     "two topics": group({"A": "orders payments", "B": "orders payments"}, orders=1, payments=1),
@@ -149,45 +146,16 @@ def as_call(case):
 
 
 def shares_of(answer, case):
-    """What it gave: ({member: [(topic, partition)]}, None), or (None, what is wrong with its form)."""
-    members, partitions = case
-    found = plain(answer(members, partitions))
-    if found is None:
-        return None, "it returned None. The last line should be a return."
-    if not isinstance(found, Mapping):
-        return None, f"it returned a {type(found).__name__}, not a dictionary {{member: [(topic, partition), ...]}}."
-    shares = {}
-    for name, share in found.items():
-        if name not in members:
-            return None, f"it gave a share to {name!r}, and there is no such member: {', '.join(members)}."
-        if not isinstance(share, list | set) or not all(isinstance(each, list | tuple) and len(each) == 2
-                                                        for each in share):  # fmt: skip
-            return None, f"it gave {name} {share!r}. A share is a list of pairs (topic, partition)."
-        shares[name] = [tuple(each) for each in share]
-    for name in members:
-        if name not in shares:
-            return None, f"{name} has no entry. Who gets nothing gets []: Java's member can't read a share of no bytes."
-    return shares, None
-
-
-def checked_shares(answer, case):
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        raise WrongKind(trouble)
-    return shares
+    return shares_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     owner = {}
     for name, share in shares.items():
         for topic, number in share:
             where = f"{topic}-{number}"
-            if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-                return f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole number."
             if topic not in partitions or number not in range(partitions[topic]):
                 has = f"{topic} has the partitions {list(range(partitions.get(topic, 0)))}"
                 return f"it gave {where} to {name}, and there is no such partition.\n{has}"
@@ -204,9 +172,7 @@ def not_one_owner(answer, case):
 
 def left_out(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     given = {partition for share in shares.values() for partition in share}
     for topic in dict.fromkeys(topic for member in members.values() for topic in member.topics):
         for number in range(partitions.get(topic, 0)):
@@ -218,9 +184,7 @@ def left_out(answer, case):
 
 def not_balanced(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     for topic in partitions:
         counts = {
             name: sum(1 for each, _ in shares.get(name, []) if each == topic)

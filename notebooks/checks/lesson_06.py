@@ -1,12 +1,11 @@
 """Lesson 06, rebalancing: what a right answer does."""
 
-from collections import Counter
-
 from minikafka.anomalies import group_anomalies
 from minikafka.course.checks import Exercise, Rung, WrongKind
 from minikafka.course.group_cases import (
     LATEST,
     counts,
+    fewest_moves,
     group,
     had,
     listed,
@@ -14,10 +13,10 @@ from minikafka.course.group_cases import (
     on_a_cluster,
     owner_of,
     shares,
+    shares_given,
     stale,
     unsteady,
 )
-from minikafka.course.guard import plain
 from minikafka.course.lessons import Question
 
 NAMES = "ABCDE"
@@ -101,7 +100,7 @@ def exercise_1():
             ),
             Rung(
                 holds="the same group gets the same answer",
-                broken=lambda answer, case: unsteady(lambda *given: checked_shares(answer, given), case),
+                broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case),
                 cases={
                     "five for two": (group(A=(), B=()), {"orders": 5}),
                     "two topics": (group(A=(), B=(), C=()), {"orders": 2, "refunds": 3}),
@@ -180,38 +179,12 @@ def as_group(case):
 
 
 def shares_of(answer, case):
-    """(assignment, None), or (None, what is wrong with its form)."""
-    members, partitions = case
-    found = plain(answer(members, partitions))
-    if not isinstance(found, dict):
-        return None, f"it returned {found!r}. It should be a dict: member -> list of its partitions."
-    for name, share in found.items():
-        if name not in members:
-            return None, f"it gave something to {name!r}, who is not a member."
-        pairs = isinstance(share, list | set) and all(
-            isinstance(part, list | tuple) and len(part) == 2 and type(part[1]) is int for part in share
-        )
-        if not pairs:
-            return None, f'the share of {name} is {share!r}. It should be a list of pairs like ("orders", 0).'
-        found[name] = [tuple(part) for part in share]
-    for name in members:
-        if name not in found:
-            return None, f"{name} has no entry. Who gets nothing gets []: Java's member can't read a share of no bytes."
-    return found, None
-
-
-def checked_shares(answer, case):
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        raise WrongKind(wrong)
-    return found
+    return shares_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
     _, partitions = case
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
     taken = {}
     for name, share in found.items():
@@ -231,9 +204,7 @@ def gave(found):
 
 
 def not_balanced(answer, case):
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
     if len(found[most]) - len(found[least]) < 2:
         return None
@@ -242,27 +213,16 @@ def not_balanced(answer, case):
 
 def moves_too_many(answer, case):
     members, _ = case
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     before = owner_of(members)
     now = {part: name for name, share in found.items() for part in share}
     moved = sorted(part for part, name in now.items() if before.get(part, name) != name)
-    fewest = fewest_moves(case)
+    fewest = fewest_moves(*case)
     if len(moved) <= fewest:
         return None
     enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
     went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
     return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
-
-
-def fewest_moves(case):
-    """How many partitions must leave a member who is still there: all that it has above its fair share."""
-    members, partitions = case
-    fair, extra = divmod(sum(partitions.values()), len(members))
-    there = [name for (topic, number), name in owner_of(members).items() if number < partitions[topic]]
-    over = [count - fair for count in Counter(there).values() if count > fair]
-    return sum(over) - min(extra, len(over))
 
 
 def play_assignment(answer, case):
@@ -368,21 +328,17 @@ def as_target(case):
 
 
 def handed(answer, members, target):
-    found, wrong = shares_of(lambda members, _: answer(target, members), (members, {}))
-    if wrong:
-        return None, wrong
+    found = shares_given(answer(target, members), members)
     for name, share in found.items():
         for part in share:
             if part not in target[name] and part not in members[name].owned:
-                return None, f"it gave {listed([part])} to {name}, who neither has it nor should get it."
-    return found, None
+                raise WrongKind(f"it gave {listed([part])} to {name}, who neither has it nor should get it.")
+    return found
 
 
 def two_owners(answer, case):
     members, target = case
-    found, wrong = handed(answer, members, target)
-    if wrong:
-        return wrong
+    found = handed(answer, members, target)
     for name, share in found.items():
         for part in share:
             others = [other for other, member in members.items() if other != name and part in member.owned]
@@ -403,9 +359,7 @@ def seen(answer, case):
 
 def a_break(answer, case):
     members, target = case
-    found, wrong = handed(answer, members, target)
-    if wrong:
-        return wrong
+    found = handed(answer, members, target)
     for name, each in members.items():
         for part in target[name]:
             if part in each.owned and part not in found[name]:
@@ -419,9 +373,7 @@ def a_break(answer, case):
 def never_there(answer, case):
     members, target = case
     for _ in range(2):
-        found, wrong = handed(answer, members, target)
-        if wrong:
-            return wrong
+        found = handed(answer, members, target)
         members = {name: member._replace(owned=tuple(found[name])) for name, member in members.items()}
     for name, share in target.items():
         for part in share:

@@ -1,8 +1,8 @@
 """Verdicts: what a learner hears, and that nothing an answer does brings a check down."""
 
+import select
 import textwrap
 import threading
-import time
 
 import pytest
 
@@ -295,14 +295,11 @@ def test_the_checks_own_work_takes_none_of_the_answers_time():
     assert verdict(lambda n: 2 * n, exercise).right
 
 
-@pytest.mark.parametrize("wait", [lambda: time.sleep(1000), lambda: threading.Lock().acquire() and None])
+@pytest.mark.parametrize("wait", [lambda: select.select([], [], [], 1000), lambda: threading.Event().wait()])
 def test_code_that_only_waits_is_stopped_too(wait):
-    lock = threading.Lock()
-
     def double(n):
         wait()
-        with lock, lock:
-            return 2 * n
+        return 2 * n
 
     quick = Exercise("double", "yes.", ("", "", ""), DOUBLE.rungs, call_seconds=0.1)
     assert "and computed nothing. What does it wait for?" in verdict(double, quick).headline

@@ -128,9 +128,9 @@ def test_a_right_assignor_is_right_however_it_is_written(answer):
         (assign_cooperative_sticky, "nobody got orders-"),
         (
             lambda members, partitions: {"Z": all_partitions(partitions)},
-            "it gave something to 'Z', who is not a member",
+            "it gave a share to 'Z', and there is no such member",
         ),
-        (lambda members, partitions: list(members), "It should be a dict"),
+        (lambda members, partitions: list(members), "it returned a list, not a dictionary"),
         (lambda members, partitions: {name: [0] for name in members}, "a list of pairs"),
         (lambda members, partitions: {name: members[name].partitions for name in members}, "AttributeError"),
         (endless, "it had not come back after 2 s"),
@@ -160,7 +160,7 @@ def test_a_half_right_assignor_hears_which_half():
     ],
 )
 def test_the_fewest_moves_are_what_is_above_a_fair_share(owned, partitions, fewest):
-    assert CHECKS.fewest_moves((CHECKS.group(**owned), {"orders": partitions})) == fewest
+    assert CHECKS.fewest_moves(CHECKS.group(**owned), {"orders": partitions}) == fewest
 
 
 def test_a_counterexample_of_the_assignor_can_be_played():
@@ -248,7 +248,7 @@ def test_a_right_hand_over_is_right_however_it_is_written(answer):
         (nobody_gives_back, "A was never told to give it up"),
         (only_what_stays, "orders-0 never arrives at B: it was free, and nobody got it"),
         (free_to_anybody, "who neither has it nor should get it"),
-        (lambda target, members: list(members), "It should be a dict"),
+        (lambda target, members: list(members), "it returned a list, not a dictionary"),
         (lambda target, members: target["nobody"], "KeyError"),
         (endless, "it had not come back after 4 s"),
         (None, "this is None, not hand_over"),

@@ -27,14 +27,14 @@ def a_spark_session(request):
         request.getfixturevalue("spark")
 
 
-@pytest.mark.parametrize(("lesson", "exercise", "answer"), each("rejected"))
+@pytest.mark.parametrize(("lesson", "exercise", "answer"), list(each("rejected")))
 def test_a_wrong_answer_hears_what_is_wrong_with_it(lesson, exercise, answer):
     given, words = answer
     found = verdict(lesson, exercise, given)
     assert not found.right and words in str(found), found
 
 
-@pytest.mark.parametrize(("lesson", "exercise", "answer"), each("accepted"))
+@pytest.mark.parametrize(("lesson", "exercise", "answer"), list(each("accepted")))
 def test_a_right_answer_is_right_however_it_is_written(lesson, exercise, answer):
     assert verdict(lesson, exercise, answer).right
 

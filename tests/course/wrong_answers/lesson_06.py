@@ -297,12 +297,12 @@ def looks_at_one_other(target, members):
     return given
 
 
-@wrong(2, 'the share of A is [0]. It should be a list of pairs like ("orders", 0).')
+@wrong(2, "it gave A [0]. A share is a list of pairs (topic, partition).")
 def numbers_only(target, members):
     return {name: [number for _, number in share] for name, share in by_owner(target, members).items()}
 
 
-@wrong(2, 'the share of A is 0. It should be a list of pairs like ("orders", 0).')
+@wrong(2, "it gave A 0. A share is a list of pairs (topic, partition).")
 def counts(target, members):
     return Counter({name: len(share) for name, share in by_owner(target, members).items()})
 

@@ -166,7 +166,7 @@ def get_json(rows):
     return orders.where(whole).select("order_id", "customer_id", "cents"), orders.where(~whole).select(*rows.columns)
 
 
-@wrong(1, "")
+@wrong(1, "the order ('o-2', 'nils', 2450) is not among the orders.")
 def the_old_format_only(rows):
     from pyspark.sql import functions as F
 
@@ -175,32 +175,32 @@ def the_old_format_only(rows):
     return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select(*rows.columns)
 
 
-@wrong(1, "")
+@wrong(1, "the orders have (None, None, None), and no value says that.")
 def nothing_is_other(rows):
     parsed = columns(rows)
     return picked(parsed), rows.limit(0)
 
 
-@wrong(1, "")
+@wrong(1, "this is no order, and the others don't have it: it is lost.")
 def drops_the_poison(rows):
     parsed = columns(rows)
     return picked(parsed.where(GOOD)), rows.limit(0)
 
 
-@wrong(1, "")
+@wrong(1, "the orders have ('o-5', None, None), and no value says that.")
 def only_unreadable_ones_are_other(rows):
     parsed = columns(rows)
     return picked(parsed.where("a is not null")), parsed.where("a is null").select(*rows.columns)
 
 
-@wrong(1, "")
+@wrong(1, "the orders have ('o-7', None, 5), and no value says that.")
 def without_customers(rows):
     parsed = columns(rows)
     good = "a is not null and c is not null"
     return picked(parsed.where(good)), parsed.where(f"not ({good})").select(*rows.columns)
 
 
-@wrong(1, "")
+@wrong(1, "this is no order, and the others don't have it: it is lost.")
 def any_null_is_lost(rows):
     """Neither `> 0` nor its opposite is true of a null."""
     parsed = columns(rows)
@@ -208,54 +208,54 @@ def any_null_is_lost(rows):
     return picked(parsed.where(good)), parsed.where(f"not ({good})").select(*rows.columns)
 
 
-@wrong(1, "")
+@wrong(1, "the value came back as")
 def others_as_text(rows):
     parsed = columns(rows)
     others = parsed.where(f"not ({GOOD})").select(*rows.columns)
     return picked(parsed.where(GOOD)), others.withColumn("value", others["value"].cast("string"))
 
 
-@wrong(1, "")
+@wrong(1, "the others have the columns key, value, and rows came with")
 def others_without_offsets(rows):
     parsed = columns(rows)
     return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})").select("key", "value")
 
 
-@wrong(1, "")
+@wrong(1, "the others have the columns key, value, topic, partition, offset, a, b, c")
 def others_keep_my_columns(rows):
     parsed = columns(rows)
     return picked(parsed.where(GOOD)), parsed.where(f"not ({GOOD})")
 
 
-@wrong(1, "")
+@wrong(1, "the orders have the columns key, value, topic, partition, offset")
 def the_wrong_way_round(rows):
     return three_columns(rows)[::-1]
 
 
-@wrong(1, "")
+@wrong(1, "it returned a DataFrame, and should return two DataFrames")
 def one_data_frame(rows):
     return three_columns(rows)[0]
 
 
-@wrong(1, "")
+@wrong(1, "and should have order_id, customer_id, cents.")
 def other_names(rows):
     orders, others = three_columns(rows)
     return orders.withColumnRenamed("cents", "amount_cents"), others
 
 
-@wrong(1, "")
+@wrong(1, "came in 2 rows, and is there in 1.")
 def no_doubles(rows):
     orders, others = three_columns(rows)
     return orders.distinct(), others
 
 
-@wrong(1, "")
+@wrong(1, "is there as ('o-1', 'hana', 9.9).")
 def euros(rows):
     orders, others = three_columns(rows)
     return orders.withColumn("cents", orders["cents"] / 100), others
 
 
-@wrong(1, "")
+@wrong(1, "it returned a tuple, and should return two DataFrames")
 def collected(rows):
     orders, others = three_columns(rows)
     return orders.collect(), others.collect()
