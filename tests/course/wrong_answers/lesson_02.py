@@ -8,11 +8,12 @@ from tests.course.wrong_answers import Answers
 
 ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
+LOT = random.Random(7)
 
 
 @right(1)
 def by_remainder(key, all_partitions, available):
-    return random.choice(available) if key is None else all_partitions[(murmur2(key) % 2**31) % len(all_partitions)]
+    return LOT.choice(available) if key is None else all_partitions[(murmur2(key) % 2**31) % len(all_partitions)]
 
 
 @right(1)
@@ -59,9 +60,9 @@ def the_next_available_one(key, all_partitions, available):
     return chosen if chosen in available else available[chosen % len(available)]
 
 
-@wrong(1, "which has no leader; [2] have one.")
+@wrong(1, "which has no leader")
 def no_key_anywhere(key, all_partitions, available):
-    return random.choice(all_partitions) if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
+    return LOT.choice(all_partitions) if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
 
 
 @wrong(1, "it returned None. A partition is a whole number.")
@@ -69,14 +70,14 @@ def no_key_nowhere(key, all_partitions, available):
     return None if key is None else all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "which has no leader; [2] have one.")
+@wrong(1, "which has no leader")
 def no_key_hashed(key, all_partitions, available):
     return all_partitions[murmur2(key or b"") % 2**31 % len(all_partitions)]
 
 
 @wrong(1, "the same key went to")
 def an_empty_key_is_none(key, all_partitions, available):
-    return all_partitions[murmur2(key) % 2**31 % len(all_partitions)] if key else random.choice(available)
+    return all_partitions[murmur2(key) % 2**31 % len(all_partitions)] if key else LOT.choice(available)
 
 
 @wrong(1, "key b'alice' goes to partition 2, and Kafka's own client sends it to 0.")
@@ -153,7 +154,7 @@ def a_lane(key, all_partitions, available):
         return last
     if key is None:
         free = [partition for partition in available if partition != last] or available
-        return random.choice(free)
+        return LOT.choice(free)
     others = others or [last]
     return others[(murmur2(key) & 0x7FFFFFFF) % len(others)]
 
@@ -194,7 +195,7 @@ def no_key_beside_megamart(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
     others = all_partitions[:-1] or all_partitions
-    return random.choice(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
+    return LOT.choice(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
 @wrong(3, "without a key it chose 0, which has no leader; [1, 2] have one.")
@@ -290,7 +291,7 @@ def is_hot(key):
 
 for name, words, answer in [
     ("keyless_to_the_first", "which has no leader", lane(is_hot, lambda every, _: every[0])),
-    ("keyless_to_any_other", "which has no leader", lane(is_hot, lambda every, _: random.choice(every[:-1] or every))),
+    ("keyless_to_any_other", "which has no leader", lane(is_hot, lambda every, _: LOT.choice(every[:-1] or every))),
     ("any_case", "b'Megamart' went to 1, and megamart is there.", lane(lambda key: key.lower() == b"megamart")),
     ("with_spaces", "b' megamart' went to 1, and megamart is there.", lane(lambda key: key.strip() == b"megamart")),
     ("by_its_end", "b'hypermegamart' went to 1, and megamart is there.", lane(lambda key: key.endswith(b"megamart"))),

@@ -8,6 +8,7 @@ from tests.course.wrong_answers import Answers
 
 ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
+LOT = random.Random(7)
 
 
 def deal(members, partitions, begin=0):
@@ -182,7 +183,7 @@ def by_lot(members, partitions):
     for topic, count in partitions.items():
         readers = [name for name in members if topic in members[name].topics]
         for number in range(count if readers else 0):
-            shares[random.choice(readers)].append((topic, number))
+            shares[LOT.choice(readers)].append((topic, number))
     return shares
 
 
@@ -223,7 +224,7 @@ def as_a_set_has_them(members, partitions):
 
 @wrong(1, "decides")
 def anybody_first(members, partitions):
-    return deal(members, partitions, begin=random.randrange(6))
+    return deal(members, partitions, begin=LOT.randrange(6))
 
 
 @wrong(1, "it gave ('orders', 0.0) to A. A partition is a whole number.")
