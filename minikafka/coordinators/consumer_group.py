@@ -40,7 +40,6 @@ coordinator does without: when sessions end, and until when partitions are to be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -143,13 +142,13 @@ class ConsumerGroup:
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
         members = self.state.members
+        silent = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
         why = {}
         for member_id in self._revocations.overdue(now.monotonic_ms):
             seconds = members[member_id].rebalance_timeout_ms / 1000
             why[member_id] = f"it did not give up partitions within {seconds:.2f} s"
-        for member_id in self._sessions.overdue(now.monotonic_ms):
-            why[member_id] = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
-        return self._fence([members[member_id] for member_id in why], why) if why else Draft()
+        why.update(dict.fromkeys(self._sessions.overdue(now.monotonic_ms), silent))
+        return self._fence(why) if why else Draft()
 
     def next_deadline(self) -> int | None:
         deadlines = (self._sessions.next(), self._revocations.next())
@@ -212,18 +211,13 @@ class ConsumerGroup:
 
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
-        if member_id is None and member_epoch < 0:
-            return
-        expected = self._member(member_id or "").member_epoch
-        if member_epoch != expected:
-            why = f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
-            raise messages.stale(why)
+        if member_id is not None or member_epoch >= 0:
+            messages.check_same_epoch(self._member(member_id or ""), member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in self.state.subscribers
 
     def offsets_age_from(self, commit_ms: int) -> int:
-        """From when on a committed offset of a topic that nobody subscribes to grows old."""
         return commit_ms
 
     def describe(self) -> dict[str, Any]:
@@ -335,8 +329,8 @@ class ConsumerGroup:
     def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> ConsumerMember:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
-        topics = self._image.topics
-        topic_ids = {topics[name].topic_id for name in step.member.subscribed_topic_names if name in topics}
+        topics, names = self._image.topics, step.member.subscribed_topic_names
+        topic_ids = {topics[name].topic_id for name in names if name in topics}
         goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
         return reconcile(step.member, goal, step.owned, subscription_changed)
 
@@ -353,12 +347,11 @@ class ConsumerGroup:
                 partitions_pending_revocation={},
             )
             return Draft([away.current_assignment_record(self.group_id)], answer)
-        return self._fence([member], {member.member_id: "it said goodbye"}, answer)
+        return self._fence({member.member_id: "it said goodbye"}, answer)
 
-    def _fence(
-        self, members: Sequence[ConsumerMember], why: dict[str, str], answer: Answer | None = None
-    ) -> Draft:
-        """Remove members; what they had is free at once."""
+    def _fence(self, why: dict[str, str], answer: Answer | None = None) -> Draft:
+        """Remove members; what they had is free at once. why: by member id."""
+        members = [self.state.members[member_id] for member_id in why]
         gone = Counter(topic for member in members for topic in member.subscribed_topic_names)
         topics = {topic for topic, count in self.state.subscribers.items() if count > gone[topic]}
         leavers = ", ".join(member.client_id for member in members)

@@ -13,6 +13,7 @@ from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
+from tests.coordinators.purity import unchanged
 
 CONFIG = {
     "group.consumer.assignment.interval.ms": 0,
@@ -70,7 +71,8 @@ class Coordinator:
         request = API["ConsumerGroupHeartbeat"].request
         body = through_bytes(request, version, {"group_id": "billing", **fields})
         check_request(body, version, self.config["group.consumer.assignors"].split(","))
-        draft = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
+        with unchanged(self.group):
+            draft = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
         self.commit(draft)
         return through_bytes(API["ConsumerGroupHeartbeat"].response, version, draft.answer)
 
@@ -95,7 +97,9 @@ class Coordinator:
         until_ms = self.now.monotonic_ms + round(seconds * 1000)
         while (due_ms := self.group.next_deadline()) is not None and due_ms <= until_ms:
             self._move_to(max(due_ms, self.now.monotonic_ms))
-            self.commit(self.group.tick(self.now))
+            with unchanged(self.group):
+                draft = self.group.tick(self.now)
+            self.commit(draft)
             later_ms = self.group.next_deadline()
             assert later_ms is None or later_ms > self.now.monotonic_ms, "after a tick the next deadline is later"
         self._move_to(until_ms)
