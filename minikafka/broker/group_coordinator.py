@@ -16,6 +16,7 @@ from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Codec, Decision, Runtime
+from minikafka.trace import Cause
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import MAX_STRING_BYTES
@@ -113,7 +114,8 @@ class GroupCoordinator:
         wait = Wait()
         try:
             partition, state = self.partition(group_id), self.state(group_id)
-            self._runtime.submit(partition, group_id, lambda now: ask(state, wait, now), wait, now)
+            because = partial(self._because, self._broker.trace.cause)
+            self._runtime.submit(partition, group_id, lambda now: because(ask(state, wait, now)), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 self._broker.storage_failed(error)
@@ -161,6 +163,20 @@ class GroupCoordinator:
         hexadecimal = self._broker.random_uuid().hex()
         parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
         return "-".join((prefix, *parts))
+
+    def _because(self, cause: Cause | None, decision: Decision) -> Decision:
+        """Whenever a decision changes something, the trace tells the request that it was for."""
+        trace, change = self._broker.trace, decision.change
+        if not trace or change is None:
+            return decision
+
+        def caused(now: Now) -> Decision | None:
+            trace.cause, outer = cause, trace.cause
+            follow_up = change(now)
+            trace.cause = outer
+            return None if follow_up is None else self._because(cause, follow_up)
+
+        return decision._replace(change=caused)
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:

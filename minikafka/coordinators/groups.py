@@ -111,15 +111,13 @@ class Groups:
             raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
-        new = self._new_classic(request.group_id)
-        new.join(wait, request, client, version, now)  # if it refuses, no group is made
-        records = [*(group.tombstones() if group else ()), empty_group_metadata(new, 0, now)]
+        empty = empty_group_metadata(self._new_classic(request.group_id), 0, now)
 
         def join_it(now: Now) -> Decision | None:
             self._look_later(request.group_id, now)
             return None if wait.is_done else self.join(wait, request, client, version, now)  # it came too late
 
-        return Decision(records, None, join_it)
+        return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         """SyncGroup."""
