@@ -1,9 +1,12 @@
 """The commands of this project, on every system, with nothing but Python: make calls this file too.
 
     python3 tasks.py lab          set up, then open the course        (Windows: py tasks.py lab)
-    python3 tasks.py setup        set up, and open nothing
+    python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
+    python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
     python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
+    python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
+    python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
     python3 tasks.py notebooks    run the lessons again and re-write their stored outputs: all, or those named (01 17)
     python3 tasks.py clean        remove what these commands made, but never your own notebooks in my/
 
@@ -31,7 +34,11 @@ FIRST_LESSON = "my/00_start_here.ipynb"
 OLDEST, NEWEST = (3, 11), (3, 13)
 KAFKA_VERSION = "4.3.1"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "chromium": "chromium"}
-SIZES = {"lab": "about 350 MB, one to three minutes", "test": "about 1.5 GB, three to eight minutes"}
+SIZES = {
+    "lab": "about 350 MB, one to three minutes",
+    "test": "about 1.5 GB, three to eight minutes",
+    "wheels": "about 65 MB",
+}
 WINDOWS = os.name == "nt"
 
 
@@ -109,8 +116,8 @@ def fingerprint(extras):
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def install(extras, size):
-    """pip install -e .[extras] into .venv. Takes no time when it was done before."""
+def install(extras, size, options=()):
+    """pip install -e .[extras] into .venv. Takes no time when it was done before. options: pip's."""
     make_venv()
     wanted = fingerprint(extras)
     stamp = CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
@@ -118,7 +125,7 @@ def install(extras, size):
     if done.get(",".join(extras)) == wanted:
         return
     say(f"Installing Python packages ({size}; later starts skip this) ...")
-    pip([] if not in_conda() else ["--no-deps"], f"{ROOT}[{','.join(extras)}]")
+    pip([*options, *(["--no-deps"] if in_conda() else [])], f"{ROOT}[{','.join(extras)}]")
     configure_jupyter()
     stamp.parent.mkdir(exist_ok=True)
     stamp.write_text(json.dumps({**done, ",".join(extras): wanted}))
@@ -150,6 +157,9 @@ def explain_pip():
     last = "\n".join(f"  {line}" for line in text.strip().splitlines()[-8:])
     if any(sign in text for sign in ("NewConnectionError", "ConnectTimeout", "getaddrinfo", "Max retries")):
         raise Stop(f"pip could not reach the package index. Is this machine online? Does it need HTTPS_PROXY?\n{last}")
+    if "No matching distribution" in text:
+        kind = f"Python {'.'.join(map(str, version_of([str(venv_python())])))} on {sys.platform}"
+        raise Stop(f"A package is not there for {kind}. A folder of wheels fits one kind of machine only.\n{last}")
     if "No space left" in text:
         raise Stop(f"The disk is full.\n{last}")
     raise Stop(f"pip could not install the packages. The end of {LOG.relative_to(ROOT)}:\n{last}")
@@ -179,13 +189,34 @@ def run(command, **options):
 
 def setup(args):
     """What the lessons need (without PySpark: lesson 17 asks for it), and the learner's copies of them."""
-    install(["lab"], SIZES["lab"])
+    if args and (len(args) != 2 or args[0] != "--wheels"):
+        raise Stop("This is how it goes: tasks.py setup, or tasks.py setup --wheels DIR")
+    wheels = [f"--find-links={Path(args[1]).resolve()}", "--no-index"] if args else []
+    install(["lab"], "from the folder, about a minute" if args else SIZES["lab"], wheels)
     code = "from minikafka.course.editions import make_copies\nfor path in make_copies(): print(f'  my/{path.name}')"
     done = subprocess.run([str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise Stop(f"The lessons could not be copied to my/:\n{done.stderr.strip()}")
     if done.stdout:
         say(f"Your own copies of the lessons:\n{done.stdout.rstrip()}")
+    return 0
+
+
+def wheels(args):
+    """Fetches the wheels that set-up installs, for this system and this Python: once for each kind of laptop."""
+    if len(args) != 1:
+        raise Stop("This is how it goes: tasks.py wheels DIR")
+    make_venv()
+    code = (
+        "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'));"
+        "needs = project['project']['dependencies'] + project['project']['optional-dependencies']['lab'];"
+        "print(*needs, *project['build-system']['requires'], sep='\\n')"
+    )
+    done = subprocess.run([str(venv_python()), "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    say(f"Fetching wheels ({SIZES['wheels']}) ...")
+    pip_download = ["-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--only-binary=:all:"]
+    run([str(venv_python()), *pip_download, f"--dest={Path(args[0]).resolve()}", *done.stdout.split("\n")[:-1]])
+    say(f"Done. On another machine of this kind, without a network:  tasks.py setup --wheels {args[0]}")
     return 0
 
 
@@ -238,7 +269,7 @@ def reachable(url):
         return False
 
 
-# --- test, bench, notebooks -------------------------------------------------------------------------------------------
+# --- test, bench, soak, notebooks -------------------------------------------------------------------------------------
 
 
 def ready_for_tests():
@@ -325,11 +356,25 @@ def test(args):
     return 1 if failed else 0
 
 
+def quick(args):
+    """pytest without what is slow: see SLOW in tests/conftest.py."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    wanted = "not slow and not java and not spark and not browser"
+    command = [str(venv_python()), "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-m", wanted, *args]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
 def bench(args):
     """minikafka and a one-node Apache Kafka, the same clients, in one run."""
     for note in ready_for_tests():
         say(f"Note: {note}")
     return subprocess.run([str(venv_python()), "-m", "tests.bench", *args], cwd=ROOT).returncode
+
+
+def soak(args):
+    """What a node must stand, as long as one likes: --minutes, --seed."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    return subprocess.run([str(venv_python()), "-m", "tests.soak", *args], cwd=ROOT).returncode
 
 
 def notebooks(args):
@@ -348,7 +393,10 @@ def clean(args):
     return 0
 
 
-TASKS = {"lab": lab, "setup": setup, "test": test, "bench": bench, "notebooks": notebooks, "clean": clean}
+TASKS = {
+    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "quick": quick, "bench": bench, "soak": soak,
+    "notebooks": notebooks, "clean": clean,
+}  # fmt: skip
 
 
 def main(argv):

@@ -8,15 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikafka.course.lessons import lesson, predict
+    from minikafka.course.lessons import lesson
+    from minikafka.course.predictions import predict
+    from minikafka.course.progress import progress
     from minikafka.simulation.cluster import Cluster
 
-__all__ = ["Cluster", "lesson", "predict"]
+__all__ = ["Cluster", "lesson", "predict", "progress"]
 
 _HOME = {
     "Cluster": "minikafka.simulation.cluster",
     "lesson": "minikafka.course.lessons",
-    "predict": "minikafka.course.lessons",
+    "predict": "minikafka.course.predictions",
+    "progress": "minikafka.course.progress",
 }
 
 

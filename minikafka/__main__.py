@@ -1,23 +1,37 @@
-"""The command line: `minikafka serve | demo | doctor | lesson`. Each command imports only its own part."""
+"""The command line: `minikafka serve | demo | doctor | lesson | class`. Each command imports only its own part."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from typing import NoReturn
+
+from minikafka.trace import printable
 
 SERVER_PROPERTIES = """\
 Server properties are Apache Kafka's defaults, with these differences:
   compression.type                  only producer: batches stay as the producer compressed them
   group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
 """
+TYPED = 60  # characters of what was typed that an error repeats
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2."""
+        problem = printable(message.removeprefix("argument "))
+        self.exit(2, f"{self.prog}: {problem} (all options: {self.prog} --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    commands = argparse.ArgumentParser(
+    commands = Parser(
         prog="minikafka", description="A small real Kafka, and a course that runs on it."
     )
-    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson")
+    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson | class")
     serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
@@ -40,15 +54,22 @@ def parser() -> argparse.ArgumentParser:
     edition.add_argument("--fresh", action="store_true", help="start over; your old copy is kept under another name")
     edition.add_argument("--solved", action="store_true", help="with the exercises solved")
     edition.add_argument("--blank", action="store_true", help="for live coding")
+    room = chosen.add_parser(
+        "class",
+        help="show how far the learners of a class are",
+        description="Show how far the learners are who have set MINIKAFKA_CLASS to this broker, and MINIKAFKA_NAME.",
+    )
+    room.add_argument("--bootstrap", metavar="HOST:PORT", default="127.0.0.1:9092", help="default 127.0.0.1:9092")
+    room.add_argument("--once", action="store_true", help="show the table as it is now, and end")
     return commands
 
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
     add("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1)")
-    add("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1: only this machine)")
+    add("--host", type=host, default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine)")
     add("--port", type=port, default=9092, help="the port to listen on (default 9092; 0 picks a free one)")
-    add("--advertised-host", metavar="HOST", help="the name that clients connect to (default: --host)")
+    add("--advertised-host", type=host, metavar="HOST", help="the name that clients connect to (default: --host)")
     add("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
     add("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")
     add("--verbose", action="store_true", help="say who connects and what they speak")
@@ -69,11 +90,18 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="where to write the page (default: a temporary file)")
 
 
+def host(text: str) -> str:
+    """A host name or an address, as Kafka reads it in listeners; names are never longer (RFC 1035)."""
+    if not re.fullmatch(r"[0-9a-zA-Z\-%._:]{1,253}", text):
+        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a host name or an address")
+    return text
+
+
 def port(text: str) -> int:
     """A TCP port from the command line."""
-    number = int(text) if text.isdigit() else -1
+    number = int(text) if re.fullmatch("[0-9]{1,5}", text) else -1
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a port: a number from 0 to 65535")
     return number
 
 
@@ -81,7 +109,7 @@ def server_property(text: str) -> tuple[str, str]:
     """NAME=VALUE from the command line."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example num.partitions=3")
+        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not NAME=VALUE, for example num.partitions=3")
     return name, value
 
 
@@ -94,6 +122,8 @@ def main(argv: list[str] | None = None) -> int:
         from minikafka.course.demo import main as run
     elif args.command == "doctor":
         from minikafka.course.doctor import main as run
+    elif args.command == "class":
+        from minikafka.course.classroom import main as run
     else:
         from minikafka.course.editions import main as run
     return run(args)

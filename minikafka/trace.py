@@ -13,6 +13,7 @@ from typing import Any
 
 Cause = tuple[Any, Any]
 HOUR_MS = 3_600_000
+SENTENCE_CHARACTERS = 1000  # the longest sentence of an event; clients name groups, members and keys as they like
 
 # One sentence a kind. The names in braces are keys of the event's detail; a missing one would be a bug in the emitter.
 SENTENCES = {
@@ -103,6 +104,16 @@ def moment(at_ms: int, thousandths: bool = True) -> str:
     return f"{clock}.{ms:03}" if ms and thousandths else clock
 
 
+def printable(text: str, most: int = 200) -> str:
+    """What others named, as one harmless line of at most `most` characters: control characters, line ends, those that
+    turn the direction of writing and those that show nothing appear as Python writes them ("\\n", "\\x1b", "\\u202e").
+    """
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[: most + 1]
+    )
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened.
@@ -120,8 +131,8 @@ class Event:
     detail: dict[str, Any]
 
     def __str__(self) -> str:
-        sentence = SENTENCES[self.kind].format_map(self.detail)
-        return f"{moment(self.at)}  {self.node}: {sentence}"
+        sentence = printable(SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS)
+        return f"{moment(self.at)}  {printable(self.node)}: {sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, one line of `serve --trace FILE`."""

@@ -32,8 +32,16 @@ def browser_missing() -> str | None:
 NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missing}
 
 
+# What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons and their checks, soaks.
+SLOW = ("tests/clients/", "tests/conformance/", "tests/course/", "tests/house/test_wheels.py", "tests/notebooks/",
+        "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/")  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests whose needs this machine lacks are skipped and listed; in CI, where all is installed, they fail."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
     if os.environ.get("CI"):
         return
     for need, missing in NEEDS.items():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from minikafka.trace import SENTENCES, Event, Trace, moment
+from minikafka.trace import SENTENCE_CHARACTERS, SENTENCES, Event, Trace, moment, printable
 
 
 def test_a_trace_without_a_listener_is_false():
@@ -33,6 +33,36 @@ def test_times_read_as_seconds_and_from_one_hour_on_as_day_and_clock():
     assert str(Event(("broker 1", 1), 1_123_800_000, "broker 1", "NodeCrashed", None, {})) == (
         "day 13 00:10:00  broker 1: crashed"
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [
+        ("orders", "orders"),
+        ("Müller 注文 é, a b", "Müller 注文 é, a b"),
+        ("a\nminikafka: forged", r"a\nminikafka: forged"),
+        ("a\r\tb\0", r"a\r\tb\x00"),
+        ("\x1b[31mred\x9b0m", r"\x1b[31mred\x9b0m"),
+        ("user\u202egnp.exe\u2066", r"user\u202egnp.exe\u2066"),
+        ("line\u2028and\u0085next", r"line\u2028and\x85next"),
+        ("zero\u200bwidth\ufeff", r"zero\u200bwidth\ufeff"),
+        ("half a pair \ud800", r"half a pair \ud800"),
+        ("x" * 200, "x" * 200),
+        ("x" * 20_000, "x" * 199 + "…"),
+        ("\0" * 20_000, r"\x00" * 49 + r"\x0" + "…"),
+    ],
+)
+def test_what_others_named_is_shown_as_one_harmless_line(named, shown):
+    assert printable(named) == shown
+    assert printable(shown) == shown, "shown twice is shown once"
+    assert len(shown.splitlines()) == 1
+
+
+def test_the_sentence_of_an_event_is_one_line_whatever_its_names_are():
+    detail = {"group": "a\nb" * 20_000, "was": "Empty", "state": "Stable", "why": ""}
+    sentence = str(Event(("broker 1", 1), 0, "broker 1", "GroupStateChanged", None, detail))
+    assert sentence.startswith(r"0.000 s  broker 1: group a\nba\nb")
+    assert len(sentence) <= SENTENCE_CHARACTERS + len("0.000 s  broker 1: ")
 
 
 def test_an_event_survives_json():

@@ -14,8 +14,7 @@ image.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Hashable, Sequence
 
 from minikafka.broker.calls import Call, Client, refusal
 from minikafka.broker.config import BrokerConfig
@@ -24,6 +23,7 @@ from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Re
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
+from minikafka.broker.peers import Peers
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
@@ -41,7 +41,9 @@ from minikafka.wire.schema import Encoded
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
+FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC)  # by state machines of this node
 ALL_BYTES = 1 << 62  # as many as any request may wait for
+MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
 
 class Broker:
@@ -63,6 +65,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
+        self.peers = Peers(node_id, config.peers, self.outbox.append)
         self.quorum = Quorum(disk, node_id, [node_id], self._committed, trace, self)
         self.control = ControlPlane(self)
         self.cluster_id = ""
@@ -71,6 +74,8 @@ class Broker:
         self._disk = disk
         self._told: deque[str] = deque(maxlen=100)
         self._moved: deque[tuple[Hashable, int]] = deque()
+        self._ready: deque[Parked] = deque()  # worth an attempt
+        self._answered_bytes = 0  # of answers in the outbox
         self._now = Now(0, 0)
         self._recovery: Generator[int, None, None] | None = None
 
@@ -81,12 +86,13 @@ class Broker:
         self._enter(now)
         try:
             with as_storage_errors(str(self._disk)):
-                identity = identify(self._disk, self.node_id, self.random_uuid)
+                identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
                 self.cluster_id = identity.cluster_id
                 for line in self.quorum.start(now):
                     self.notice(line)
                 self.quorum.replay()
                 self.control.register(identity.directory_id, now)
+            self.peers.start(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
@@ -147,11 +153,26 @@ class Broker:
         self.trace.cause = None
         self._wake(now)
 
+    def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
+        """What another node answered. Errors: DecodeError if it is no answer to what it was asked."""
+        self._enter(now)
+        self.peers.receive_reply(node, lane, frame, now)
+        self._wake(now)
+
+    def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
+        """A request to another node will have no answer."""
+        self._enter(now)
+        self.peers.request_failed(node, lane, correlation_id, now)
+        self._wake(now)
+
     def tick(self, now: Now) -> None:
         """Answer requests whose deadline has come, and do a slice of background work."""
         self._enter(now)
         for parked in self.waiting.expired(now.monotonic_ms):
             self._attempt(parked, now, expired=True)
+            if not self._has_room:
+                break
+        self.peers.tick(now)
         try:
             if self._recovery is not None:
                 self._recover()
@@ -165,9 +186,10 @@ class Broker:
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         soonest = self._now.monotonic_ms + 1
-        if self._recovery is not None:
+        if self._recovery is not None or self._ready:
             return soonest
-        deadlines = (self.waiting.next_deadline(), self.groups.next_deadline(), self.replicas.next_deadline())
+        parts = (self.waiting, self.groups, self.replicas, self.peers)
+        deadlines = [part.next_deadline() for part in parts]
         return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
 
     # -- for handlers
@@ -186,11 +208,16 @@ class Broker:
         """The end of a log moved."""
         if replica.log.topic != METADATA_TOPIC:  # which is synced, and has no place in the checkpoints
             self.replicas.changed(now)
-        self.moved(("log_end", replica.log.topic, replica.log.partition), size_bytes)
+        key = ("log_end", replica.log.topic, replica.log.partition)
+        if key in self.waiting:
+            self.moved(key, size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """Records count now that did not."""
-        self.moved(("high_watermark", replica.log.topic, replica.log.partition), size_bytes)
+        topic = replica.log.topic
+        key = ("high_watermark", topic, replica.log.partition)
+        if topic in FOLLOWED or key in self.waiting:
+            self.moved(key, size_bytes)
 
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""
@@ -209,26 +236,34 @@ class Broker:
 
     def _enter(self, now: Now) -> None:
         self._now = now
+        if not self.outbox:
+            self._answered_bytes = 0
         self.trace.now = now.monotonic_ms
 
     def _serve(self, call: Call, now: Now) -> None:
-        handler = call.handler
-        with self._guarded(call):
-            if getattr(handler, "DECIDES", False) and not self.quorum.is_settled:
-                answer: Answer | Wait | None = self.control.settled(now)
-            else:
-                try:
-                    answer = handler.handle(self, call, now)
-                except KafkaError as error:
-                    answer = self._refusal(call, error)
+        try:
+            answer = self._handle(call, now)
             if not isinstance(answer, Wait):
                 self._answer(call, answer)
                 return
-            answer.attempt(now, expired=not self.waiting.has_room(answer))
+            full = not self.waiting.has_room(answer)
+            if full or not answer.missing_bytes:
+                answer.attempt(now, expired=full)
             if answer.is_done:
                 self._end(call, answer, now)
             else:
                 self.waiting.park(answer, call.connection, call)
+        except Exception as error:
+            self._met_a_bug(call, error)
+
+    def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
+        if getattr(call.handler, "DECIDES", False) and not self.quorum.is_settled:
+            return self.control.settled(now)
+        try:
+            answer: Answer | Wait | None = call.handler.handle(self, call, now)
+        except KafkaError as error:
+            answer = self._refusal(call, error)
+        return answer
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""
@@ -248,19 +283,15 @@ class Broker:
         refuse = getattr(call.handler, "refuse", None)
         return refuse(call, error) if refuse else refusal(call.api, error)
 
-    @contextmanager
-    def _guarded(self, call: Call) -> Iterator[None]:
-        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails
-        does stop it: the node no longer trusts itself.
+    def _met_a_bug(self, call: Call, error: Exception) -> None:
+        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails does
+        stop it: the node no longer trusts itself.
         """
-        try:
-            yield
-        except AssertionError:
-            raise
-        except Exception as error:
-            self.waiting.drop(call.connection)
-            self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
-            self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
+        if isinstance(error, AssertionError):
+            raise error
+        self.waiting.drop(call.connection)
+        self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
+        self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
 
     def _answer(self, call: Call, answer: Answer | None) -> None:
         if answer is None:
@@ -268,15 +299,19 @@ class Broker:
         elif "close" in answer:
             self._close(call.connection, answer["close"])
         else:
-            self.groups.tell_refusal(call, answer)
+            if self.trace:
+                self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
+            self._answered_bytes += sum(map(len, frame))
             self.outbox.append(Reply(call.connection, frame))
 
     def _attempt(self, parked: Parked, now: Now, expired: bool) -> None:
         call: Call = parked.request
         self.trace.cause = (str(call.connection), call.correlation_id)
-        with self._guarded(call):
+        try:
             parked.wait.attempt(now, expired)
+        except Exception as error:
+            self._met_a_bug(call, error)
         self.trace.cause = None
 
     def _wake(self, now: Now) -> None:
@@ -284,21 +319,35 @@ class Broker:
         self.groups.settle(now)
         try:
             while True:
-                while self._moved:
+                if self.waiting.has_ended:
+                    self._answer_ended(now)
+                if self._moved:
                     key, size_bytes = self._moved.popleft()
                     self._followers(key, now)
-                    for parked in self.waiting.moved(key, size_bytes):
-                        self._attempt(parked, now, expired=False)
-                for parked in self.waiting.ended():
-                    call: Call = parked.request
-                    self.trace.cause = (str(call.connection), call.correlation_id)
-                    with self._guarded(call):
-                        self._end(call, parked.wait, now)
-                    self.trace.cause = None
-                if not self._moved:
+                    self._ready += self.waiting.moved(key, size_bytes)
+                elif self._ready and self._has_room:
+                    self._attempt(self._ready.popleft(), now, expired=False)
+                else:
                     return
         except KafkaError as error:
             self.storage_failed(error)
+
+    def _answer_ended(self, now: Now) -> None:
+        for parked in self.waiting.ended():
+            call: Call = parked.request
+            self.trace.cause = (str(call.connection), call.correlation_id)
+            try:
+                self._end(call, parked.wait, now)
+            except Exception as error:
+                self._met_a_bug(call, error)
+            self.trace.cause = None
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether more answers may wait for the shell. Those of many parked fetches, woken by one append, come in the
+        next ticks.
+        """
+        return not self.outbox or self._answered_bytes < MOST_ANSWERED_BYTES
 
     def _followers(self, key: Hashable, now: Now) -> None:
         """The state machines of this node that read what is committed: the image, and the groups."""

@@ -7,13 +7,15 @@ different names for one thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
+from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
 SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
@@ -81,8 +83,9 @@ TOPIC_CONFIGS = {row.name: row for row in (
 
 BROKER_CONFIGS = {row.name: row for row in (
     Config("auto.create.topics.enable", _B, True, "Metadata for an unknown topic creates it."),
-    Config("connections.max.idle.ms", _L, 600_000, "A connection that is silent for so long is closed."),
-    Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1),
+    Config("connections.max.idle.ms", _L, 600_000, "A connection that is silent for so long is closed; -1: never."),
+    Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1,
+           highest=SHORT_MAX),
     Config("delete.topic.enable", _B, True, "DeleteTopics is allowed."),
     Config("fetch.max.bytes", _I, 57_671_680, "The most bytes one fetch answers with.", lowest=1024),
     Config("group.consumer.assignment.interval.ms", _I, 1000, "Targets of a consumer group are made this far apart.",
@@ -95,20 +98,22 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("group.consumer.session.timeout.ms", _I, 45_000, "A member of a consumer group silent so long is out.",
            lowest=1),
     Config("group.initial.rebalance.delay.ms", _I, 3000, "An empty group waits so long for more members.", lowest=0),
-    Config("group.max.session.timeout.ms", _I, 1_800_000, "The longest session a classic member may ask for."),
+    Config("group.max.session.timeout.ms", _I, 1_800_000, "The longest session a classic member may ask for.",
+           lowest=1),
     Config("group.max.size", _I, INT_MAX, "The most members of a classic group.", lowest=1),
-    Config("group.min.session.timeout.ms", _I, 6000, "The shortest session a classic member may ask for."),
+    Config("group.min.session.timeout.ms", _I, 6000, "The shortest session a classic member may ask for.", lowest=0),
     Config("log.cleaner.backoff.ms", _L, 15_000, "How long compaction waits before it looks at the logs again.",
            lowest=0),
     Config("log.cleaner.dedupe.buffer.size", _L, 134_217_728, "Memory for the keys of a pass of compaction.",
-           lowest=1),
+           lowest=1_048_577),
     Config("log.flush.offset.checkpoint.interval.ms", _I, 60_000, "How often recovery points are written.",
            lowest=0),
     Config("log.retention.check.interval.ms", _L, 300_000, "How often retention looks at the logs.", lowest=1),
+    Config("max.connections", _I, INT_MAX, "The most connections; one more is closed at once.", lowest=1),
     Config("max.incremental.fetch.session.cache.slots", _I, 1000, "How many fetch sessions are kept (KIP-227).",
            lowest=0),
     Config("num.partitions", _I, 1, "Partitions of a topic when nobody says a number.", lowest=1),
-    Config("offset.metadata.max.bytes", _I, 4096, "The longest text that goes with a committed offset."),
+    Config("offset.metadata.max.bytes", _I, 4096, "The longest text that goes with a committed offset.", lowest=0),
     Config("offsets.commit.timeout.ms", _I, 5000, "What a group writes must be committed within this time.", lowest=1),
     Config("offsets.retention.check.interval.ms", _L, 600_000, "How often expired offsets are looked for.", lowest=1),
     Config("offsets.retention.minutes", _I, 10_080, "An empty group's offsets are kept so long.", lowest=1),
@@ -118,11 +123,25 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("offsets.topic.segment.bytes", _I, 104_857_600, "Segments of __consumer_offsets, small for quick cleaning.",
            lowest=1_048_576),  # what segment.bytes allows
     Config("producer.id.expiration.ms", _I, 86_400_000, "A producer silent for so long is forgotten.", lowest=1),
-    Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1),
+    Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1024),
     *(Config(row.synonym, row.type, row.default, row.documentation, None, row.lowest, row.highest, row.choices)
       for row in TOPIC_CONFIGS.values() if row.synonym),
 )}
 # fmt: on
+
+# What bounds and choices can't say: which values are legal, in words.
+BROKER_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "connections.max.idle.ms": (lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"),
+    "group.consumer.assignors": (lambda names: names != "", "must not be empty"),
+    "log.retention.ms": (lambda ms: ms != 0, "Value must be -1 or at least 1"),
+}
+
+# Which config bounds which: (name, how it compares, name).
+BROKER_ORDER = (
+    ("group.min.session.timeout.ms", operator.le, "group.max.session.timeout.ms"),
+    ("group.consumer.heartbeat.interval.ms", operator.lt, "group.consumer.session.timeout.ms"),
+    ("log.cleaner.min.compaction.lag.ms", operator.le, "log.cleaner.max.compaction.lag.ms"),
+)
 
 
 class Value(NamedTuple):
@@ -197,14 +216,22 @@ RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values(
 @dataclass
 class BrokerConfig:
     """What a broker is started with. advertised: listener name -> (host, port) told to clients. properties: Kafka's
-    names, as text.
+    names, as text. peers: node id -> (host, port) of the cluster's nodes. cluster_id: for an empty disk, so that many
+    empty disks become one cluster; None: one is made.
     """
 
     advertised: dict[str, Endpoint] = field(default_factory=lambda: {"PLAINTEXT": ("localhost", 9092)})
     properties: dict[str, str] = field(default_factory=dict)
+    peers: dict[int, Endpoint] = field(default_factory=dict)
+    cluster_id: str | None = None
 
     def __post_init__(self) -> None:
         self.properties = _checked(self.properties, BROKER_CONFIGS, "broker config name")
+        for name, compares, bound in BROKER_ORDER:
+            if not compares(self[name], self[bound]):
+                words = "at most" if compares is operator.le else "less than"
+                why = f"{name} ({self[name]}) must be {words} {bound} ({self[bound]})"
+                raise KafkaError(Error.INVALID_CONFIG, why)
 
     @cached_property
     def _static(self) -> dict[str, Any]:
@@ -274,6 +301,8 @@ def unusable_configs(image: Image) -> Iterator[str]:
 def _number(row: Config, text: str) -> int | float:
     largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
     try:
+        if "_" in text:  # Python's own, in 1_000
+            raise ValueError
         number = float(text) if row.type is Type.DOUBLE else int(text)
     except ValueError:
         raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
@@ -290,13 +319,17 @@ def _checked(configs: Mapping[str, str | None], table: Mapping[str, Config], wha
     checked = {}
     for name, text in configs.items():
         if name not in table:
-            raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {name}")
+            raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for {what}: {name}")
-        parse(table[name], text)
+        value = parse(table[name], text)
+        legal, words = BROKER_RULES.get(name, (None, ""))
+        if legal and not legal(value):
+            raise _invalid(table[name], text, words)
         checked[name] = text
     return checked
 
 
 def _invalid(row: Config, text: str, why: str) -> KafkaError:
-    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {text} for configuration {row.name}: {why}")
+    shown = printable(text)
+    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {shown} for configuration {row.name}: {why}")

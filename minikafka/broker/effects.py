@@ -30,10 +30,13 @@ class Close(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Send this request to another node. It ends in one receive_reply or request_failed."""
+    """Send this request to another node, on the connection of this lane. It ends in one receive_reply or
+    request_failed.
+    """
 
     node: int
     lane: str
+    correlation_id: int
     frame: Frame
 
 

@@ -36,13 +36,14 @@ class Asked(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """asked: in the order in which partitions are served. told: (high watermark, log start offset) of the last
-    answer.
+    """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served. told: (high
+    watermark, log start offset) of the last answer.
     """
 
     session_id: int
     epoch: int
     used_ms: int
+    by_id: bool
     asked: dict[Key, Asked] = field(default_factory=dict)
     told: dict[Key, tuple[int, int]] = field(default_factory=dict)
 
@@ -59,22 +60,25 @@ class FetchSessions:
         self._partitions = 0
 
     def open(
-        self, session_id: int, epoch: int, asked: list[Asked], forgotten: Iterable[Key], now_ms: int
+        self, session_id: int, epoch: int, by_id: bool, asked: list[Asked], forgotten: Iterable[Key], now_ms: int
     ) -> tuple[list[Asked], Session | None, bool]:
         """Take in a request. Returns the partitions to read, the session if there is one, and whether the answer is
         incremental.
 
-        Raises FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH.
+        Raises FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, or FETCH_SESSION_TOPIC_ID_ERROR for a client
+        that went over from names to ids, or back, within a session.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._drop(session_id)
-            session = self._create(asked, now_ms) if epoch == INITIAL_EPOCH else None
+            session = self._create(by_id, asked, now_ms) if epoch == INITIAL_EPOCH else None
             return asked, session, False
         found = self._sessions.get(session_id)
         if found is None:
             raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
         if found.epoch != epoch:
             raise KafkaError(Error.INVALID_FETCH_SESSION_EPOCH)
+        if found.by_id != by_id:
+            raise KafkaError(Error.FETCH_SESSION_TOPIC_ID_ERROR)
         found.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
         found.used_ms = now_ms
         before = len(found.asked)
@@ -86,11 +90,12 @@ class FetchSessions:
         self._count(len(found.asked) - before)
         return list(found.asked.values()), found, True
 
-    def _create(self, asked: list[Asked], now_ms: int) -> Session | None:
+    def _create(self, by_id: bool, asked: list[Asked], now_ms: int) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now_ms):
             return None
         self._last_id += 1
-        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, {(one.topic, one.partition): one for one in asked})
+        rows = {(one.topic, one.partition): one for one in asked}
+        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, by_id, rows)
         self._sessions[session.session_id] = session
         self._count(len(session.asked))
         return session

@@ -139,7 +139,7 @@ class GroupCoordinator:
 
     def tell_refusal(self, request: Call, answer: Answer) -> None:
         """The trace event of a refused request of a member, by whatever the API calls it."""
-        if not self._broker.trace or request.api not in OF_MEMBERS:
+        if request.api not in OF_MEMBERS:
             return
         code = answer.get("error_code", Error.NONE)
         if code == Error.NONE and request.api == "OffsetCommit":

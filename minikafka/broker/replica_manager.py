@@ -156,7 +156,7 @@ class ReplicaManager:
                 self._notice(f"{directory}/{checkpoints.PARTITION_METADATA} is damaged, and written anew")
             elif topic_id != wanted:
                 path = f"{directory}/{checkpoints.PARTITION_METADATA}"
-                raise unusable(path, "holds an id that the metadata never gave. Put the right file back, or move that folder away")
+                raise unusable(path, "holds an id that no topic had. Put the right file back, or move that folder away")
         for directory in data_folder.deleted_logs(self._disk):
             yield from data_folder.remove(self._disk, directory)
 

@@ -46,11 +46,12 @@ class Wait:
         deadline_ms: int = FOR_EVER_MS,
         attempt: Attempt | None = None,
         *,
+        missing_bytes: int = 0,
         again: bool = False,
     ) -> None:
         self.keys = tuple(dict.fromkeys(keys))
         self.deadline_ms = deadline_ms
-        self.missing_bytes = 0
+        self.missing_bytes = missing_bytes
         self.again = again
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
@@ -118,6 +119,14 @@ class Waiting:
 
     def __len__(self) -> int:
         return len(self._by_connection)
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether anybody waits for a key."""
+        return key in self._by_key
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self._ended)
 
     def has_room(self, wait: Wait) -> bool:
         """Whether all parked requests together still wait for few enough keys. One that waits for a single key always

@@ -46,6 +46,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # how long a new member may wait for its first answer (KAFKA-7610)
+JOIN_RETRY_MS = 100  # a group of absent static members is looked at no more often, whatever their rebalance timeout
 
 
 class ClassicGroup:
@@ -448,7 +449,8 @@ class ClassicGroup:
             record = empty_group_metadata(self, self.generation + 1, now)
             return Decision([record], None, become_empty, lambda _, now: become_empty(now))  # written or not
         if not self.members.elect_leader(self.joining):  # only absent static ones
-            self._join_deadline_ms = now.monotonic_ms + self.members.rebalance_timeout_ms
+            again_ms = max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)
+            self._join_deadline_ms = now.monotonic_ms + again_ms
             return None
         self.generation += 1
         self.protocol = self.members.elect_protocol()

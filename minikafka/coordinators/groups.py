@@ -255,17 +255,17 @@ class Groups:
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             why = "not found" if group is None else "is not a classic group"
-            return {"group_id": group_id, "group_state": "Dead", "error_code": Error.GROUP_ID_NOT_FOUND,
-                    "error_message": f"Group {group_id} {why}."}  # fmt: skip
+            error = KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
+            return {"group_id": group_id, "group_state": "Dead", "error_code": error.error,
+                    "error_message": error.message}  # fmt: skip
         return describe(group)
 
     def describe_consumer(self, group_id: str) -> Answer:
-        """ConsumerGroupDescribe (KIP-848)."""
+        """ConsumerGroupDescribe (KIP-848). Errors: GROUP_ID_NOT_FOUND."""
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             why = "not found" if group is None else "is not a consumer group"
-            return {"group_id": group_id, "error_code": Error.GROUP_ID_NOT_FOUND,
-                    "error_message": f"Group {group_id} {why}."}  # fmt: skip
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
         return group.describe()
 
     def delete(self, group_id: str) -> Decision:

@@ -331,13 +331,12 @@ class Runtime:
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Deadlines, and a slice of loading."""
-        while overdue := self._deadlines.overdue(now.monotonic_ms):  # a tick may need another one at once
-            for due in overdue:
-                self._deadlines.set(due, None)
-                if isinstance(due, Write):
-                    due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
-                else:
-                    self._tick_key(*due, now)
+        for due in self._deadlines.overdue(now.monotonic_ms):  # what is due again at once comes with the next tick
+            self._deadlines.set(due, None)
+            if isinstance(due, Write):
+                due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
+            else:
+                self._tick_key(*due, now)
         for partition, shard in [each for each in self._loading.items() if each[1].can_load]:
             assert shard.loading is not None
             with self._failing(shard):

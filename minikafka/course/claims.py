@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,8 +50,13 @@ def ledger(path: Path = LEDGER) -> tuple[Claim, ...]:
     )
 
 
-def _claim(evidence: list[dict[str, str]], **fields: str) -> Claim:
-    return Claim(**fields, evidence=tuple(Evidence(**each) for each in evidence))
+def on_apache_kafka(cells: Set[str]) -> bool:
+    """Does a claim that one of these cells (`05#who-run`) is evidence for have evidence on Apache Kafka, too?"""
+    return any(
+        {evidence.where for evidence in claim.evidence} & cells
+        and any(evidence.on == "Apache Kafka" for evidence in claim.evidence)
+        for claim in ledger()
+    )
 
 
 def table(claims: Iterable[Claim]) -> str:

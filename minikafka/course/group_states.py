@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 from minikafka.coordinators.classic_states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, TRANSITIONS, Transition
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 WORDS = {

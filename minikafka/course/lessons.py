@@ -1,75 +1,43 @@
-"""What a notebook says to the course: predictions, checks, hints, exit tickets, claims.
+"""What a notebook says to the course: checks, hints, exit tickets, claims, progress. (Predictions: predictions.py.)
 
-    from minikafka import lesson, predict
+    from minikafka import lesson
 
-    q1 = predict("How often ...?", ["once", "twice"], mine=None)
     lesson("02").check(1, my_partition)
     lesson("02").hint(1)
+    lesson("02").progress()
 
-Nothing is stored outside the notebook's kernel: attempts, hints read and exercises solved begin anew when it restarts.
+Attempts, hints read and answers that may be used begin anew when the kernel restarts; what is done stays (progress.py).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minikafka.course import checks, claims
+from minikafka.course import checks, claims, progress
+from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.verdicts import Said, Verdict
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 _HINT_AFTER = 2  # failures
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A question with its options, numbered from 1. mine: the learner's choice, or None for not yet."""
-
-    question: str
-    options: tuple[str, ...]
-    mine: int | None = None
-
-    def __str__(self) -> str:
-        lines = [f"Predict. {self.question}"]
-        for number, option in enumerate(self.options, 1):
-            lines.append(f"  {'>' if number == self.mine else ' '} {number}  {option}")
-        if self.mine is None:
-            lines.append("Write your number as mine=... in this cell and run it again.")
-        else:
-            lines.append(f"You say {self.mine}. Now run the next cell.")
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def settle(self, answer: int) -> Said:
-        """What you said beside what it was, where no picture settles it. answer: the number of an option, computed."""
-        option = f"{answer}: {self.options[answer - 1]}"
-        if self.mine is None:
-            return Said(f"It was {option}")
-        return Said(f"You said {self.mine}, " + ("and so it was." if self.mine == answer else f"and it was {option}"))
-
-
-def predict(question: str, options: Sequence[str], mine: int | None = None) -> Prediction:
-    """A question to settle by running something. Choose before you run: a wrong prediction teaches the most."""
-    if mine is not None and mine not in range(1, len(options) + 1):
-        raise ValueError(f"mine is {mine!r}, and the options have the numbers 1 to {len(options)}")
-    return Prediction(question, tuple(options), mine)
-
-
-@dataclass(frozen=True)
 class Question:
-    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it."""
+    """One question of an exit ticket. right: the option's number. why: said to everybody who answered it.
+
+    lesson: the earlier lesson that it comes back to, "02"; empty where it is about its own.
+    """
 
     about: str
     right: int
     why: str
+    lesson: str = ""
 
 
 class Lesson:
@@ -91,6 +59,7 @@ class Lesson:
         if found.right:
             self._solved.setdefault(exercise, []).append(answer)
             self._failures[exercise] = 0
+            progress.solved(self.number, exercise)
         elif found.attempted:
             self._failures[exercise] = self._failures.get(exercise, 0) + 1
             offer = self._offer(exercise)
@@ -125,7 +94,7 @@ class Lesson:
         return kafkas
 
     def exit_ticket(self, *answers: int | None) -> Verdict:
-        """The verdict on the three answers, each the number of an option."""
+        """The verdict on the answers, each the number of an option."""
         questions: tuple[Question, ...] = self._module.EXIT_TICKET
         if all(answer is None for answer in answers):
             headline = f"Not answered yet: {len(questions)} questions. Write the numbers of your options."
@@ -138,11 +107,16 @@ class Lesson:
                 lines.append(f"not answered: {question.about}")
             else:
                 lines.append(f"{'right' if answer == question.right else f'not {answer}'}: {question.why}")
+        progress.answered(self.number, right, len(questions))
         return Verdict(f"{right} of {len(questions)} right.", right == len(questions), lines=tuple(lines))
 
     def claims(self) -> Said:
         """The claims of the ledger that this lesson settles, with their verdicts."""
         return Said(claims.table(claim for claim in claims.ledger() if claim.lesson == self.number))
+
+    def progress(self) -> Said:
+        """What you have done of this lesson."""
+        return progress.progress(self.number)
 
     def _offer(self, exercise: int) -> str:
         if self._hints_read.get(exercise, 0) >= 3:

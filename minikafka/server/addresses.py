@@ -17,7 +17,9 @@ def listen_socket(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise CannotServe(f"the host name {host!r} is not known here ({error.strerror}).") from error
+        raise CannotServe(f"--host: the name {host!r} is not known here ({error.strerror}).") from error
+    except UnicodeError as error:  # a label of more than 63 characters
+        raise CannotServe(f"--host: {host!r} is not a host name.") from error
     listener = socket.socket(family, kind, protocol)
     if os.name == "posix":  # a port in TIME_WAIT after our last run is free; on Windows the option means something else
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,8 +36,8 @@ def why_not(host: str, port: int, error: OSError) -> str:
     """In plain words, with the way out."""
     if error.errno in (errno.EADDRINUSE, errno.EACCES) and port >= 1024:
         return (
-            f"port {port} is taken by another program{holder_of(port)}.\n"
-            f"  Stop it, or choose another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
+            f"port {port} is taken by another program{holder_of(port)}: "
+            f"stop it, or choose another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
         )
     if error.errno == errno.EACCES:
         return f"only an administrator may listen on port {port}: choose one above 1023, for example --port 9092."

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikafka.server.serve import Server
+    from minikafka.server.shell import Server
 
 SCRATCH_BYTES = 64 * 1024
-FIRST_BYTES = 256 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
+FIRST_BYTES = 64 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
 LARGE_BYTES = 32 * 1024
 SIZE_BYTES = 4
 
@@ -33,11 +33,11 @@ class Connection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport
         self.name = "?"
         self.host = "?"
-        self.busy = False  # a request is inside the broker
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
         self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
-        self.held_bytes = 0  # by the partial frame and the waiting ones; server.held_bytes is everybody's
+        self.held_bytes = 0  # by the partial frame and the waiting ones
+        self.unread_bytes = 0  # answers that the socket has not taken yet, when last counted
         self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
         self._choked = False  # the client does not read what we send
@@ -69,7 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._filled == len(self._frame):
             growth = min(self._size - self._filled, self._filled)
             self._frame.extend(bytes(growth))
-            self._hold(growth)
+            self.held_bytes += growth
         self._view = memoryview(self._frame)[self._filled :]
         return self._view
 
@@ -93,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._drop_frames()
+        self.count_unread()
         self.server.disconnected(self)
 
     def pause_writing(self) -> None:
@@ -100,17 +101,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._choked = False
+        self.count_unread()
         self.server.turn(self)
 
     # --- the server asks us ---
 
-    def next_frame(self) -> bytearray | None:
-        """The next request for the broker, or None while it has one already, or while the client does not read."""
-        if self.busy or self._choked or self.closed or not self.waiting:
-            return None
+    @property
+    def asks(self) -> bool:
+        """There is a request for the broker, which has none of this client now, and the client reads its answers."""
+        return bool(self.waiting) and not (self._choked or self.closed)
+
+    def next_frame(self) -> bytearray:
+        """The next request, if it asks."""
         frame = self.waiting.popleft()
-        self._hold(-len(frame))
-        self.busy = True
+        self.held_bytes -= len(frame)
         return frame
 
     def answer(self, frame: Sequence[Any]) -> None:
@@ -130,6 +134,8 @@ class Connection(asyncio.BufferedProtocol):
             answers, self._answers, self._answer_bytes = self._answers, [], 0
             for part in merged(answers):
                 self.transport.write(part)
+            self.count_unread()
+        self.server.requests.hold(self, self.held_bytes)
         if self.waiting:
             self.transport.pause_reading()
         else:
@@ -142,6 +148,20 @@ class Connection(asyncio.BufferedProtocol):
             self.closed = True
             self._drop_frames()
             self.transport.close()
+
+    def abort(self) -> None:
+        """Nothing more is sent or read."""
+        self.closed = True
+        self._drop_frames()
+        self.transport.abort()
+        self.count_unread()
+
+    def count_unread(self) -> None:
+        """Tell the budget of all answers if the client has read some, or has got some more to read."""
+        unread_bytes = self.transport.get_write_buffer_size()
+        if unread_bytes != self.unread_bytes:
+            self.unread_bytes = unread_bytes
+            self.server.answers.hold(self, unread_bytes)
 
     # --- frames ---
 
@@ -161,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
                 at = end
                 break
             self.waiting.append(bytearray(data[at : at + size]))
-            self._hold(size)
+            self.held_bytes += size
             at += size
         self._rest = bytes(data[at:])
 
@@ -169,16 +189,13 @@ class Connection(asyncio.BufferedProtocol):
         self._frame = bytearray(min(size, self._believed))
         self._frame[: len(beginning)] = beginning
         self._filled, self._size = len(beginning), size
-        self._hold(len(self._frame))
+        self.held_bytes += len(self._frame)
 
     def _drop_frames(self) -> None:
         self.waiting.clear()
         self._frame, self._rest = None, b""
-        self._hold(-self.held_bytes)
-
-    def _hold(self, nbytes: int) -> None:
-        self.held_bytes += nbytes
-        self.server.held_bytes += nbytes
+        self.held_bytes = 0
+        self.server.requests.hold(self, 0)
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:

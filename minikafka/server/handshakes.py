@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minikafka.trace import printable
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, BY_KEY, decode_request, decode_response
 
 API_VERSIONS = API["ApiVersions"]
+NAME = 100  # characters of what a client calls itself
 
 
 class Handshakes:
@@ -66,7 +68,7 @@ def who(frame: bytearray) -> str:
     except Exception:  # the broker says what is wrong with it; here it is only a name
         return "a client that does not say who it is"
     software = f"{request.body.client_software_name} {request.body.client_software_version}".strip()
-    return f"{software or 'a client'} (client id {request.client_id!r})"
+    return f"{printable(software, NAME) or 'a client'} (client id {printable(repr(request.client_id), NAME)})"
 
 
 def api_name(key: int) -> str:

@@ -26,6 +26,22 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.faults import Fault, Plan
 from minikafka.simulation import overview
+from minikafka.simulation.arguments import (
+    CONFIGS,
+    FAULTS,
+    FUNCTION,
+    LATENCY_MS,
+    MS,
+    OF_PICTURES,
+    SECONDS,
+    TEXT,
+    TOPIC_NAME,
+    WAIT_S,
+    WHOLE,
+    check,
+    check_fault,
+    checked,
+)
 from minikafka.simulation.calls import Book, Call, recorded
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.consumer_handle import ConsumerHandle
@@ -38,7 +54,7 @@ from minikafka.simulation.processes import BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.tables import Table
-from minikafka.trace import Event, Trace
+from minikafka.trace import Event, Trace, printable
 
 
 class Cluster(ConsumerGroups, Mishaps):
@@ -49,6 +65,7 @@ class Cluster(ConsumerGroups, Mishaps):
 
     call_name = "cluster"
 
+    @checked(brokers=WHOLE, seed=WHOLE, faults=FAULTS, latency_ms=LATENCY_MS, configs=CONFIGS.or_none())
     def __init__(
         self,
         brokers: int = 1,
@@ -60,8 +77,6 @@ class Cluster(ConsumerGroups, Mishaps):
     ) -> None:
         if brokers != 1:
             raise ValueError(f"brokers={brokers!r}: a cluster has one broker until replication is here")
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise TypeError(f"the seed is a whole number, not {seed!r}")
         self.seed = seed
         self.trace: list[Event] = []
         self.futures: list[Future] = []
@@ -72,6 +87,8 @@ class Cluster(ConsumerGroups, Mishaps):
             "configs": configs,
         }
         self._plan = Plan(faults)
+        for fault in self._plan.faults:
+            check_fault(fault)
         self._listeners = [self.trace.append]
         self._clock = Clock()
         self.kernel = Kernel(self._clock, self._crash_program)
@@ -79,6 +96,7 @@ class Cluster(ConsumerGroups, Mishaps):
         self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
         self._clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}
+        self._taken = ["admin", "cluster", "network", *(f"broker {node_id}" for node_id in range(1, brokers + 1))]
         self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
         for node_id in range(1, brokers + 1):
@@ -102,6 +120,7 @@ class Cluster(ConsumerGroups, Mishaps):
             ProducerHandle, name, trace, lambda: Producer(name, self._bootstrap(), trace, random.random, **config)
         )
 
+    @checked(topics=TOPIC_NAME)
     @recorded
     def consumer(self, *topics: str, **config: Any) -> ConsumerHandle:
         """A new consumer of these topics; without topics, subscribe() or assign() later.
@@ -110,9 +129,6 @@ class Cluster(ConsumerGroups, Mishaps):
         Unless told otherwise it begins at the end: auto_offset_reset="latest" is Kafka's default.
         """
         checked_config("consumer", config)
-        for topic in topics:
-            if not isinstance(topic, str):
-                raise TypeError(f'topics are texts, one after the other: consumer("orders", "payments"), not {topic!r}')
         name = self._client_name("consumer", config)
         trace, random = self._trace_of(name), self._random(name)
 
@@ -121,14 +137,13 @@ class Cluster(ConsumerGroups, Mishaps):
 
         return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
 
+    @checked(program=FUNCTION)
     @recorded
     def start(self, program: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
         """Let a plain function run in the cluster, from the next run on.
 
         Each blocking call in it lets the others move on.
         """
-        if not callable(program):
-            raise TypeError(f"start() takes a function and its arguments: start(billing, consumer), not {program!r}")
         taken = [each.name for each in self.kernel.programs.all]
         name = base = name_of(program)
         while name in taken:
@@ -139,6 +154,7 @@ class Cluster(ConsumerGroups, Mishaps):
         self.kernel.programs.begin(started)
         return started
 
+    @checked(name=TEXT)
     def table(self, name: str) -> Table:
         """A store outside Kafka by this name, for the effects of programs. It survives whatever happens here."""
         if name not in self._tables:
@@ -152,18 +168,25 @@ class Cluster(ConsumerGroups, Mishaps):
         """Virtual ms since the cluster began."""
         return self._clock.now_ms
 
+    @checked(seconds=SECONDS)
     @recorded
     def run(self, seconds: float = 1) -> None:
-        """Let so many virtual seconds pass. In a program: wait so long."""
+        """Let so many virtual seconds pass. In a program: wait so long.
+
+        Days of a busy cluster take real minutes, and a program that loops without a blocking call never gives way:
+        interrupt the kernel then (Ctrl-C, or the stop button). The cluster can be used afterwards.
+        """
         self._pass_ms(round(seconds * 1000))
 
     sleep = run
 
+    @checked(ms=MS)
     @recorded
     def run_ms(self, ms: int) -> None:
         """As run(), in virtual milliseconds."""
         self._pass_ms(ms)
 
+    @checked(condition=FUNCTION, seconds=SECONDS)
     def run_until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
         """Let time pass until condition() is true; raises KafkaTimeoutError if that takes more than so many seconds."""
         began_ms, inside = self._clock.now_ms, self.book.inside
@@ -179,13 +202,12 @@ class Cluster(ConsumerGroups, Mishaps):
             raise KafkaTimeoutError(f"the condition did not come true within {seconds:g} virtual seconds")
 
     def _pass_ms(self, ms: int) -> None:
-        if ms < 0:
-            raise ValueError("time only runs forwards")
         self.kernel.programs.enter("sleep")
         self.kernel.wait(never, ms)
 
     # what happened
 
+    @checked(name=TEXT.or_none("the one that fits"))
     def play(
         self,
         prediction: Any = None,
@@ -204,10 +226,7 @@ class Cluster(ConsumerGroups, Mishaps):
 
         if isinstance(prediction, str):
             prediction, name = None, prediction
-        if prediction is not None:
-            prediction = {each: getattr(prediction, each) for each in ("question", "options", "mine")}
-        if callable(answer):
-            answer = answer(self.trace)
+        check(OF_PICTURES, {"prediction": prediction, "surprise": surprise, **options})
         chosen = name or fitting(self.trace)
         return picture(
             chosen, self.trace, seed=self.seed, prediction=prediction, surprise=surprise, answer=answer, **options
@@ -218,6 +237,7 @@ class Cluster(ConsumerGroups, Mishaps):
         """The calls made at top level so far."""
         return self.book.calls
 
+    @checked(until_ms=MS.or_none("all of it"))
     def replay(self, until_ms: int | None = None) -> Cluster:
         """The same run again from the seed, up to a moment: a new cluster that one can go on from differently."""
         from minikafka.simulation.replay import replayed
@@ -230,7 +250,7 @@ class Cluster(ConsumerGroups, Mishaps):
 
     def say_why_nothing_came(self, consumer: ConsumerHandle, timeout_ms: float) -> None:
         for line in overview.why_nothing_came(self, consumer, timeout_ms):
-            print(line)
+            print(printable(line, 1000))
 
     @recorded
     def close(self) -> None:
@@ -247,6 +267,7 @@ class Cluster(ConsumerGroups, Mishaps):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @checked(timeout=WAIT_S)
     @recorded
     def wait_for_future(self, future: Future, timeout: float | None) -> None:
         """What a future's get() does."""
@@ -284,7 +305,7 @@ class Cluster(ConsumerGroups, Mishaps):
     def _client_name(self, kind: str, config: dict[str, Any]) -> str:
         name = str(config.get("client_id") or "")
         number = 1 + sum(1 for each in self._clients if each.startswith(f"{kind} "))
-        if not name or name in self._clients:
+        if not name or name in self._clients or name in self._taken:
             name = f"{name or kind} {number}"
         return name
 

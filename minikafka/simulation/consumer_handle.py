@@ -8,6 +8,7 @@ from typing import Any
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.offsets import EARLIEST, LATEST
 from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition
+from minikafka.simulation.arguments import ANY_MS, COUNT, PARTITION, PARTITIONS, PLACE, TEXT, TIMES, checked
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.member_handle import MemberHandle
 
@@ -23,14 +24,11 @@ class ConsumerHandle(MemberHandle):
 
     # reading
 
+    @checked(timeout_ms=ANY_MS, max_records=COUNT.or_none("max_poll_records"))
     @recorded
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
         """What came since the last poll, {TopicPartition: [ConsumerRecord]}; waits for some up to timeout_ms."""
         self._begin("poll")
-        if timeout_ms < 0:
-            raise ValueError("timeout_ms must not be negative")
-        if max_records is not None and max_records < 1:
-            raise ValueError("max_records must be at least 1")
         records = self._poll(timeout_ms, max_records or self.core.config["max_poll_records"])
         if not records and self._cluster.kernel.program() is None:
             self._cluster.say_why_nothing_came(self, timeout_ms)
@@ -109,28 +107,30 @@ class ConsumerHandle(MemberHandle):
 
     # positions
 
+    @checked(partition=PARTITION, offset=PLACE)
     @recorded
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read on from this offset."""
         self._begin()
-        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-            raise ValueError(f"an offset is a number from 0 on, not {offset!r}")
         self._at_time()
         self._assigned([partition])
         self.core.seek(self._partition(partition), offset)
 
+    @checked(partitions=PARTITION)
     @recorded
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the oldest record there is; without partitions, in all."""
         self._begin()
         self.core.seek_to("earliest", self._assigned(partitions))
 
+    @checked(partitions=PARTITION)
     @recorded
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Read only what comes from the next poll on; without partitions, in all."""
         self._begin()
         self.core.seek_to("latest", self._assigned(partitions))
 
+    @checked(partition=PARTITION, timeout_ms=ANY_MS.or_none("request_timeout_ms"))
     @recorded
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
         """The offset of the next record that poll() gives."""
@@ -166,6 +166,7 @@ class ConsumerHandle(MemberHandle):
             self.core.end_waiting()
         return wanted or list(self.core.assigned)
 
+    @checked(partitions=PARTITION)
     @recorded
     def pause(self, *partitions: TopicPartition) -> None:
         """poll() gives nothing of these partitions until resume()."""
@@ -173,6 +174,7 @@ class ConsumerHandle(MemberHandle):
         self._at_time()
         self.core.pause(self._assigned(partitions) if partitions else [])
 
+    @checked(partitions=PARTITION)
     @recorded
     def resume(self, *partitions: TopicPartition) -> None:
         self._begin()
@@ -182,6 +184,7 @@ class ConsumerHandle(MemberHandle):
     def paused(self) -> set[TopicPartition]:
         return {partition for partition, held in self.core.assigned.items() if held.paused}
 
+    @checked(partition=PARTITION)
     def highwater(self, partition: TopicPartition) -> int | None:
         """The high watermark as the last fetch saw it."""
         return self.core.held(self._partition(partition)).high_watermark
@@ -191,24 +194,24 @@ class ConsumerHandle(MemberHandle):
 
     # asking without moving
 
+    @checked(partitions=PARTITIONS)
     @recorded
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The oldest offset of each partition."""
         return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, EARLIEST)).items()}
 
+    @checked(partitions=PARTITIONS)
     @recorded
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that the next record of each partition will get."""
         return {partition: each.offset for partition, each in self._ask(dict.fromkeys(partitions, LATEST)).items()}
 
+    @checked(timestamps=TIMES)
     @recorded
     def offsets_for_times(
         self, timestamps: dict[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each partition the first record at or after a time (ms since the epoch), None if there is none."""
-        for partition, timestamp in timestamps.items():
-            if timestamp < 0:
-                raise ValueError(f"the time for {partition} is {timestamp}: it can't be negative")
         answers = self._ask({partition: int(timestamp) for partition, timestamp in timestamps.items()})
         return {partition: None if each.offset < 0 else each for partition, each in answers.items()}
 
@@ -223,6 +226,7 @@ class ConsumerHandle(MemberHandle):
         answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
         return {partition: answers[partition] for partition in wanted}
 
+    @checked(topic=TEXT)
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """The partitions of a topic, as this consumer learns them now; None if there is no such topic."""
         self._begin("partitions_for_topic")

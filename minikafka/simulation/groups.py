@@ -11,12 +11,14 @@ from minikafka.clients.errors import KafkaTimeoutError, refusal
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.groups import Groups
+from minikafka.simulation.arguments import MS, OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.mishaps import Target, clients_of
 from minikafka.simulation.overview import columns
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.topics import PATIENCE_MS, Topics, raise_refusal
+from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class GroupDescription(NamedTuple):
     lag: dict[TopicPartition, int]
 
     def __repr__(self) -> str:
-        head = f"group {self.group} ({self.type}): {self.state}, generation {self.generation}, {self.assignor or '-'}"
+        name, assignor = printable(self.group), self.assignor or "-"
+        head = f"group {name} ({self.type}): {self.state}, generation {self.generation}, {assignor}"
         rows: list[list[Any]] = [["partition", "committed", "lag", "member"]]
         owner = {partition: member.client for member in self.members for partition in member.partitions}
         for partition in sorted({*owner, *self.committed}):
@@ -67,6 +70,7 @@ class ConsumerGroups(Topics):
         """Names of the groups, in order."""
         return sorted(name for state in self._group_states() for name in state.groups)
 
+    @checked(group=TEXT)
     def group(self, group: str) -> GroupDescription:
         """What the group's coordinator knows of it, and how far it is behind."""
         state = self._group_state(group)
@@ -95,11 +99,13 @@ class ConsumerGroups(Topics):
             group, found.type, found.state_name, generation, assignor, members, committed, self.lag(group)
         )
 
+    @checked(group=TEXT)
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
         """What the group has committed."""
         offsets = self._group_state(group).offsets.of(group)
         return dict(sorted((TopicPartition(topic, number), each.offset) for topic, number, each in offsets))
 
+    @checked(group=TEXT)
     def lag(self, group: str) -> dict[TopicPartition, int]:
         """How many records the group is behind in each partition.
 
@@ -112,6 +118,7 @@ class ConsumerGroups(Topics):
                 found[partition] = replica.high_watermark - offset
         return found
 
+    @checked(group=TEXT, offsets=OFFSETS)
     @recorded
     def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> None:
         """Set what a group has committed, as kafka-consumer-groups --reset-offsets does; it must have no members."""
@@ -127,17 +134,17 @@ class ConsumerGroups(Topics):
                 if part.error_code:
                     raise refusal(Error(part.error_code), f"alter_offsets({group!r}): {Error(part.error_code).message}")
 
+    @checked(group=TEXT)
     @recorded
     def delete_group(self, group: str) -> None:
         """Remove a group that has no members, with its committed offsets."""
         response = self._ask("DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group))
         raise_refusal(response.results[0], f"delete_group({group!r})")
 
+    @checked(processing_ms=MS)
     @recorded
     def slow(self, consumer: Target, processing_ms: int) -> None:
         """From now on the program of this consumer needs so long for each record."""
-        if isinstance(processing_ms, bool) or not isinstance(processing_ms, int) or processing_ms < 0:
-            raise ValueError(f"processing_ms is a number of virtual ms, not {processing_ms!r}")
         if isinstance(consumer, Program):
             found = clients_of(consumer)
         else:

@@ -11,8 +11,10 @@ from minikafka.clients import producer as producers
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.structs import TopicPartition
+from minikafka.simulation.arguments import OF_CONSUMERS, OF_PRODUCERS, PARTITION, WAIT_S, check, checked
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.processes import ClientProcess
+from minikafka.trace import printable
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -31,7 +33,7 @@ class Handle:
         self.book = cluster.book
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self._state()}>"
+        return f"<{printable(self.name)}: {self._state()}>"
 
     def _state(self) -> str:
         if self._process.state != "up":
@@ -67,14 +69,14 @@ class Handle:
         return self._process.now()
 
     def _partition(self, given: Any) -> TopicPartition:
-        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], int):
-            return TopicPartition(*given)
-        raise TypeError(f'{given!r} is no partition: give TopicPartition("orders", 0) or ("orders", 0)')
+        PARTITION.check("partition", given)
+        return TopicPartition(*given)
 
     def _restart(self) -> None:
         self._process.restart(self._new_core())
         self._turn()
 
+    @checked(timeout=WAIT_S)
     @recorded
     def close(self, timeout: float | None = None) -> None:
         """Leave. A producer sends what it holds first."""
@@ -97,13 +99,14 @@ class Handle:
 
 
 def checked_config(kind: str, config: dict[str, Any]) -> None:
-    """Refuse a name that the client does not have, with the nearest one."""
+    """Refuse a name that the client does not have, with the nearest one, and a value that makes no sense."""
     known = producers.DEFAULTS if kind == "producer" else consumers.DEFAULTS
     for name in config:
         if name not in known:
             near = difflib.get_close_matches(name.replace(".", "_"), known, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; it knows {', '.join(known)}"
             raise TypeError(f"a {kind} has no config {name!r}{hint}")
+    check(OF_PRODUCERS if kind == "producer" else OF_CONSUMERS, config)
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,12 +11,25 @@ from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.membership import Task
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
+from minikafka.simulation.arguments import (
+    ANY_MS,
+    COMMITS,
+    FLAG,
+    FUNCTION,
+    LISTENER,
+    MS,
+    PARTITION,
+    PARTITIONS,
+    TOPICS,
+    checked,
+)
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle
 from minikafka.simulation.programs import never
 
 PATIENCE_MS = 60_000  # of commit() and committed(): Java's default.api.timeout.ms
 GOODBYE_MS = 30_000  # of close()
+GIVEN_MS = ANY_MS.or_none("the usual time")
 
 CALLBACKS = {
     "revoked": "on_partitions_revoked",
@@ -52,6 +65,7 @@ class MemberHandle(Handle):
 
     # what it reads
 
+    @checked(topics=TOPICS, listener=LISTENER)
     @recorded
     def subscribe(self, topics: Iterable[str] | str = (), pattern: str | None = None, listener: Any = None) -> None:
         """Read these topics: with a group_id one's share of their partitions, else all of them.
@@ -72,6 +86,7 @@ class MemberHandle(Handle):
         self.core.subscribe(names)
         self._turn()
 
+    @checked(partitions=PARTITIONS)
     @recorded
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others, whatever a group does."""
@@ -103,6 +118,7 @@ class MemberHandle(Handle):
 
     # commits
 
+    @checked(offsets=COMMITS, timeout_ms=GIVEN_MS)
     @recorded
     def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, timeout_ms: float | None = None
@@ -119,6 +135,7 @@ class MemberHandle(Handle):
         self._turn()
         self._await(core, future, timeout_ms, "the coordinator did not confirm the commit in time")
 
+    @checked(offsets=COMMITS, callback=FUNCTION.or_none())
     @recorded
     def commit_async(
         self,
@@ -143,6 +160,7 @@ class MemberHandle(Handle):
         self._turn()
         return future
 
+    @checked(partition=PARTITION, metadata=FLAG, timeout_ms=GIVEN_MS)
     @recorded
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
@@ -170,18 +188,16 @@ class MemberHandle(Handle):
     def _offsets(self, given: Any) -> dict[TopicPartition, OffsetAndMetadata] | None:
         if given is None:
             return None
-        found = {}
-        for partition, each in given.items():
-            offset = getattr(each, "offset", None)
-            if not isinstance(offset, int) or offset < 0:
-                wanted = "{TopicPartition: OffsetAndMetadata(offset, metadata)}"
-                raise TypeError(f"offsets are given as {wanted}, not {each!r}")
-            epoch = getattr(each, "leader_epoch", -1)
-            found[self._partition(partition)] = OffsetAndMetadata(offset, each.metadata or "", epoch)
-        return found
+        return {
+            self._partition(partition): OffsetAndMetadata(
+                each.offset, getattr(each, "metadata", None) or "", getattr(each, "leader_epoch", -1)
+            )
+            for partition, each in given.items()
+        }
 
     # leaving
 
+    @checked(autocommit=FLAG, timeout_ms=GIVEN_MS)
     @recorded
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # type: ignore[override]
         """Commit (autocommit), give the partitions back, leave the group, hang up."""
@@ -217,11 +233,11 @@ class MemberHandle(Handle):
     def _do_tasks(self, core: Consumer, in_poll: bool = True) -> None:
         """What the group wants of the program: callbacks, and the leader's assignor. What it raises, it raises here."""
         while (task := core.begin_task(self._now)) is not None:
-            error: Exception | None = None
+            error: Exception | KeyboardInterrupt | None = None
             self._in_task = True
             try:
                 self._do(task)
-            except Exception as raised:
+            except (Exception, KeyboardInterrupt) as raised:  # and no other: the group hears nothing of a dead program
                 error = raised
             self._in_task = False
             core.end_task(task, error, self._now, in_poll)
@@ -266,6 +282,7 @@ class MemberHandle(Handle):
                 topic, number = partition
                 trace.emit("RecordsProcessed", topic=topic, partition=number, offsets=[first, last])
 
+    @checked(processing_ms=MS)
     def slow(self, processing_ms: int) -> None:
         """From now on the program needs so long for each record."""
         self.processing_ms = processing_ms

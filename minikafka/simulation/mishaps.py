@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minikafka.faults import Crash, Cut, Fault, Freeze, Place, node_name
+from minikafka.simulation.arguments import COUNT, SECONDS, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.handles import Handle
@@ -30,6 +31,7 @@ class Mishaps:
     _brokers: dict[int, BrokerProcess]
     _clients: dict[str, Handle]
 
+    @checked(call=COUNT.or_none("now"))
     @recorded
     def crash(self, target: Target, call: int | None = None) -> None:
         """kill -9 of a broker (its id), a client, or a program with its clients.
@@ -49,6 +51,7 @@ class Mishaps:
             found.crash()
         self.kernel.programs.leave_if_dead()
 
+    @checked(seconds=SECONDS.or_none("until thaw()"))
     @recorded
     def freeze(self, target: Target, seconds: float | None = None) -> None:
         """Let it stand still, connections open, as in a long garbage collection. seconds: then it goes on."""
@@ -87,9 +90,9 @@ class Mishaps:
 
     def _find(self, target: Target) -> Process | Program:
         """The broker, client or program that is meant; names as in the trace work too."""
-        if isinstance(target, Program):
+        if isinstance(target, Program) and target in self.kernel.programs.all:
             return target
-        if isinstance(target, Handle):
+        if isinstance(target, Handle) and target in self._clients.values():
             return target._process
         programs = {each.name: each for each in self.kernel.programs.all}
         clients = {name: each._process for name, each in self._clients.items()}

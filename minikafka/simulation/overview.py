@@ -9,6 +9,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import counted
 from minikafka.simulation.producer_handle import ProducerHandle
+from minikafka.trace import printable
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -68,13 +69,14 @@ def named(partitions: Sequence[TopicPartition]) -> str:
 
 
 def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Rows as aligned text: numbers to the right, all else to the left."""
-    widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
+    """Rows as aligned text, a line each: numbers to the right, all else to the left."""
+    shown = [[printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
-    for row in rows:
+    for row, words in zip(rows, shown, strict=True):
         cells = [
-            str(cell).rjust(width) if isinstance(cell, int) else str(cell).ljust(width)
-            for cell, width in zip(row, widths, strict=True)
+            word.rjust(width) if isinstance(cell, int) else word.ljust(width)
+            for cell, word, width in zip(row, words, widths, strict=True)
         ]
         lines.append("  ".join(cells).rstrip())
     return lines

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Close, Done, Notice, Reply
+from minikafka.broker.effects import Close, Connection, Effect, Notice, Reply, Request
+from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.metadata import Address
 from minikafka.simulation.clock import Clock
@@ -151,15 +152,19 @@ class BrokerProcess(Process):
         self.disk = MemoryDisk()
         self._config = config
         self._random = random
-        self._requests: dict[Link, deque[bytearray]] = {}  # the first one is inside the broker
+        self._requests: dict[Link, deque[bytearray]] = {}
         self._links: dict[str, Link] = {}
+        self._lanes: dict[tuple[int, str], Link] = {}  # to other nodes
+        self._asked: dict[Link, list[Request]] = {}
+        self._connections = 0
         network.listen(address, self)
         self._start()
 
     def _start(self) -> None:
         self.broker = Broker(self.node_id, self._config, self.disk, self._random, self.trace)
+        self._turn = Turn(self.broker, self, self.now)
         self.broker.start(self.now())
-        self._turn()
+        self._go_on()
 
     def restart(self) -> None:
         self.crash()
@@ -169,17 +174,24 @@ class BrokerProcess(Process):
 
     def vanish(self) -> None:
         self.disk.crash()
-        self._requests.clear()
-        self._links.clear()
+        for held in (self._requests, self._links, self._lanes, self._asked):
+            held.clear()
 
     def tick(self) -> None:
         self.broker.tick(self.now())
-        self._turn()
+        self._go_on()
 
-    # the network calls these
+    def _go_on(self) -> None:
+        """After every call of the broker: carry out what it decided, and be there at its next deadline."""
+        self._turn.drain()
+        self.deadline = self.broker.next_deadline()
+        if self.broker.stopped is not None:
+            self.crash()
+
+    # the network calls these for clients
 
     def accept(self, link: Link) -> bool:
-        if self.state == "down" or not self.broker.ready:
+        if self.state == "down":
             return False
 
         def connected() -> None:
@@ -192,12 +204,10 @@ class BrokerProcess(Process):
 
     def request(self, link: Link, frame: bytearray) -> None:
         def received() -> None:
-            if link not in self._requests:  # it came after the broker had closed the connection, or had been restarted
-                return
-            self._requests[link].append(frame)
-            if len(self._requests[link]) == 1:
-                self.broker.receive(link.name, frame, self.now())
-                self._turn()
+            if link in self._requests:  # else it came after the broker had closed the connection, or had been restarted
+                self._requests[link].append(frame)
+                self._turn.admit(link.name)
+                self._go_on()
 
         self._when_up(received)
 
@@ -205,38 +215,63 @@ class BrokerProcess(Process):
         def disconnected() -> None:
             if self._requests.pop(link, None) is not None:
                 del self._links[link.name]
-                self.broker.disconnected(link.name)
-                self._turn()
+                self._turn.gone(link.name)
+                self._go_on()
 
         self._when_up(disconnected)
 
-    def _turn(self) -> None:
-        """Carry out what the broker decided; a finished request lets the next one of its connection in."""
-        while self.broker.outbox:
-            outbox, self.broker.outbox = self.broker.outbox, []
-            for item in outbox:
-                if isinstance(item, Notice):
-                    if item.error is not None and not isinstance(item.error, KafkaError):
-                        raise item.error  # a bug of ours: a lesson or a test must not go on over it
-                    continue
-                assert isinstance(item, (Reply, Done, Close)), f"one broker has no peers: {item}"
-                link = self._links[item.connection]  # type: ignore[index]
-                if isinstance(item, Close):
-                    self.network.close(link, by_caller=False)
-                    del self._requests[link], self._links[link.name]
-                    self.broker.disconnected(link.name)
-                    continue
-                if isinstance(item, Reply):
-                    self.network.answer(link, list(item.frame))
-                else:
-                    self.network.unanswered(link)
-                waiting = self._requests[link]
-                waiting.popleft()
-                if waiting:
-                    self.broker.receive(link.name, waiting[0], self.now())
-        self.deadline = self.broker.next_deadline()
-        if self.broker.stopped is not None:
-            self.crash()
+    # and these for other nodes
+
+    def reply(self, link: Link, frame: bytearray) -> None:
+        def received() -> None:
+            if link in self._asked:
+                request = self._asked[link].pop(0)
+                self.broker.receive_reply(request.node, request.lane, frame, self.now())
+                self._go_on()
+
+        self._when_up(received)
+
+    def lost(self, link: Link) -> None:
+        def gone() -> None:
+            for request in self._asked.pop(link, ()):
+                self._lanes.pop((request.node, request.lane), None)
+                self.broker.request_failed(request.node, request.lane, request.correlation_id, self.now())
+            self._go_on()
+
+        self._when_up(gone)
+
+    # a turn calls these
+
+    def next_frame(self, connection: Connection) -> bytearray | None:
+        link = self._links.get(connection)  # type: ignore[call-overload]
+        return self._requests[link].popleft() if link is not None and self._requests[link] else None
+
+    def carry_out(self, effect: Effect) -> None:
+        if isinstance(effect, Request):
+            self._ask(effect)
+        elif isinstance(effect, Notice):
+            if effect.error is not None and not isinstance(effect.error, KafkaError):
+                raise effect.error  # a bug of ours: a lesson or a test must not go on over it
+        elif (link := self._links.get(effect.connection)) is not None:  # type: ignore[call-overload]
+            if isinstance(effect, Close):
+                self.network.close(link, by_caller=False)
+                del self._requests[link], self._links[link.name]
+                self._turn.gone(link.name)
+            elif isinstance(effect, Reply):
+                self.network.answer(link, list(effect.frame))
+            else:
+                self.network.unanswered(link)
+
+    def _ask(self, request: Request) -> None:
+        lane = request.node, request.lane
+        link = self._lanes.get(lane)
+        if link is None or link not in self._asked:
+            self._connections += 1
+            name = f"{self.name} {request.lane} #{self._connections}"
+            link = self._lanes[lane] = self.network.connect(self, name, self.broker.peers.addresses[request.node])
+            self._asked[link] = []
+        self._asked[link].append(request)
+        self.network.request(link, list(request.frame))
 
 
 class ClientProcess(Process):

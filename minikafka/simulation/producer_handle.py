@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.clients.serializers import apply, serialize
+from minikafka.simulation.arguments import HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle, counted
 from minikafka.wire.errors import Error, KafkaError
@@ -34,6 +35,12 @@ class ProducerHandle(Handle):
         """Records that have not left yet."""
         return 0 if self.core.closed else self.core.accumulator.waiting_records()
 
+    @checked(
+        topic=TEXT,
+        headers=HEADERS,
+        partition=NUMBER.or_none("the partitioner's choice"),
+        timestamp_ms=OFFSET.or_none("now"),
+    )
     @recorded
     def send(
         self,
@@ -50,9 +57,7 @@ class ProducerHandle(Handle):
         RecordMetadata.
         """
         self._begin("send")
-        if not isinstance(topic, str):
-            raise TypeError(f"the topic is a text, not {topic!r}")
-        sent_headers = checked_headers(headers)
+        sent_headers = encoded_headers(headers)
         config = self.core.config
         key_bytes = self._bytes("key", config["key_serializer"], topic, sent_headers, key)
         value_bytes = self._bytes("value", config["value_serializer"], topic, sent_headers, value)
@@ -68,7 +73,10 @@ class ProducerHandle(Handle):
 
     def _bytes(self, what: str, serializer: Any, topic: str, headers: Any, data: Any) -> bytes | None:
         if serializer is None:
-            return serialize(data)
+            try:
+                return serialize(data)
+            except UnicodeEncodeError:
+                raise ValueError(f"{what}={shown(data)}: give a text that UTF-8 can hold, or bytes") from None
         serialized = apply(serializer, topic, headers, data)
         if serialized is not None and not isinstance(serialized, (bytes, bytearray, memoryview)):
             raise TypeError(f"the {what}_serializer returned {type(serialized).__name__}, not bytes")
@@ -116,6 +124,7 @@ class ProducerHandle(Handle):
         self._begin("get")
         self._cluster.wait_for_future(future, timeout)
 
+    @checked(timeout=WAIT_S)
     @recorded
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until all of it is acknowledged or has failed; timeout: seconds."""
@@ -142,6 +151,7 @@ class ProducerHandle(Handle):
         except KafkaTimeoutError:
             pass  # the futures that are left fail with the close
 
+    @checked(topic=TEXT)
     def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic as this producer knows them."""
         self._begin("partitions_for")
@@ -149,14 +159,7 @@ class ProducerHandle(Handle):
         return set(self.core.metadata.partitions(topic) or {})
 
 
-def checked_headers(headers: Any) -> list[tuple[str, bytes | None]]:
+def encoded_headers(headers: Any) -> list[tuple[str, bytes | None]]:
     """Headers as (text, bytes) pairs; text values become UTF-8."""
-    if headers is None:
-        return []
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    found = []
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError(f'headers are (name, value) pairs such as ("source", b"shop"), not {pair!r}')
-        found.append((pair[0], serialize(pair[1])))
-    return found
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    return [(name, serialize(value)) for name, value in pairs]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.programs import never
+from minikafka.trace import printable
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
@@ -72,4 +73,4 @@ class Table:
         return len(self._rows)
 
     def __repr__(self) -> str:
-        return f"<table {self.name}: {len(self)} row(s)>"
+        return f"<table {printable(self.name)}: {len(self)} row(s)>"

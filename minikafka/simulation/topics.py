@@ -14,6 +14,7 @@ from minikafka.clients.admin import Admin
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.fetching import consumer_record, items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
+from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
 from minikafka.simulation.calls import Book, recorded
 from minikafka.wire.errors import Error, KafkaError
 
@@ -33,6 +34,7 @@ class Topics:
     _admin: ClientProcess
     _brokers: dict[int, BrokerProcess]
 
+    @checked(name=TEXT, partitions=COUNT, replication_factor=COUNT, configs=CONFIGS.or_none())
     @recorded
     def create_topic(
         self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
@@ -49,18 +51,21 @@ class Topics:
         response = self._ask("CreateTopics", {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False})
         raise_refusal(response.topics[0], f"create_topic({name!r})")
 
+    @checked(topic=TEXT, partitions=COUNT)
     @recorded
     def create_partitions(self, topic: str, partitions: int) -> None:
         """Let a topic grow to so many partitions. Keys are spread anew; nothing moves."""
         body = {"topics": [{"name": topic, "count": partitions, "assignments": None}], "timeout_ms": PATIENCE_MS}
         raise_refusal(self._ask("CreatePartitions", body).results[0], f"create_partitions({topic!r}, {partitions})")
 
+    @checked(name=TEXT)
     @recorded
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records."""
         response = self._ask("DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS})
         raise_refusal(response.responses[0], f"delete_topic({name!r})")
 
+    @checked(topic=TEXT, partition=NUMBER, before_offset=whole(-1, LONG_MAX))
     @recorded
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
         """Give up the records before an offset (-1: all there are).
@@ -74,6 +79,7 @@ class Topics:
         raise_refusal(answer, f"delete_records({topic!r}, {partition}, {before_offset})")
         return int(answer.low_watermark)
 
+    @checked(topic=TOPIC_OR_BROKER, configs=CONFIGS)
     @recorded
     def alter_configs(self, topic: str | int, configs: Mapping[str, Any]) -> None:
         """Change configs of a topic (its name) or a broker (its id); None sets one back to its default.
@@ -95,21 +101,25 @@ class Topics:
         """Names of the topics, in order, without Kafka's own such as __consumer_offsets."""
         return sorted(name for name in self._any_broker().broker.image.topics if not name.startswith("__"))
 
+    @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
         """What the log holds, as a consumer would get it: of one partition, or of all, one after the other."""
         numbers = range(self.partition_count(topic)) if partition is None else [partition]
         return [record for number in numbers for record in self._records_of(topic, number)]
 
+    @checked(topic=TEXT, partition=NUMBER)
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """The id of the broker that leads the partition; None if none does."""
         leader = self._described(topic, partition).leader
         return leader if leader >= 0 else None
 
+    @checked(topic=TEXT)
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has."""
         self.check_topic(topic)
         return len(self._any_broker().broker.image.topics[topic].partitions)
 
+    @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
         """The oldest offset that still counts, and the one that the next record gets."""
         self._described(topic, partition)
@@ -132,7 +142,7 @@ class Topics:
 
     def _described(self, topic: str, partition: int) -> Any:
         count = self.partition_count(topic)
-        if isinstance(partition, bool) or not isinstance(partition, int) or not 0 <= partition < count:
+        if partition >= count:
             span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has {span}, no {partition!r}")
         return self._any_broker().broker.image.topics[topic].partitions[partition]

@@ -45,12 +45,14 @@ class Identity(NamedTuple):
     directory_id: bytes
 
 
-def identify(disk: Disk, node_id: int, new_id: Callable[[], bytes]) -> Identity:
-    """Whose folder this is; an empty one is formatted for this node. Errors: KAFKA_STORAGE_ERROR for another's."""
+def identify(disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[[], bytes]) -> Identity:
+    """Whose folder this is; an empty one is formatted for this node. cluster_id: of the cluster that the node is to
+    belong to; None: whichever the folder says, or a new one. Errors: KAFKA_STORAGE_ERROR for another's.
+    """
     refuse_others(disk)
     properties = read_meta_properties(disk)
     if properties is None:
-        cluster_id, directory_id = uuid_text(new_id()), uuid_text(new_id())
+        cluster_id, directory_id = cluster_id or uuid_text(new_id()), uuid_text(new_id())
         properties = {"version": "1", "cluster.id": cluster_id, "node.id": str(node_id), "directory.id": directory_id}
         write_meta_properties(disk, properties)
     missing = [name for name in ("cluster.id", "node.id", "directory.id") if not properties.get(name)]
@@ -58,6 +60,9 @@ def identify(disk: Disk, node_id: int, new_id: Callable[[], bytes]) -> Identity:
         raise unusable(META_PROPERTIES, f"has no {missing[0]}. Put the right file back")
     if properties["node.id"] != str(node_id):
         raise unusable(META_PROPERTIES, f"belongs to node {properties['node.id']}, but this is node {node_id}")
+    if cluster_id not in (None, properties["cluster.id"]):
+        found = properties["cluster.id"]
+        raise unusable(META_PROPERTIES, f"belongs to cluster {found}, but this node is to join {cluster_id}")
     try:
         return Identity(properties["cluster.id"], uuid_bytes(properties["directory.id"]))
     except ValueError:

@@ -26,10 +26,11 @@ class LeaderEpochs:
         self._disk = disk
         self._path = f"{directory}/{CHECKPOINT}"
         self._synced = True
+        self.damaged = False  # what was stored can't be read: the list begins anew
         try:
             self.entries = [(int(epoch), int(offset)) for epoch, offset in read_lines(disk, self._path)]
         except ValueError:
-            self.entries = []
+            self.entries, self.damaged = [], True
 
     @property
     def latest(self) -> int:

@@ -53,11 +53,14 @@ class Recovery:
         self._clean = clean
         self._committed = committed
         self._ends: dict[int, int] = {}  # base offset of a segment -> the offset behind its last batch
+        self._misfits: dict[int, str] = {}  # base offset of a segment -> what doesn't fit at its end
         self._dropped_bytes, self._why = 0, ""
 
     def run(self) -> Generator[int, None, list[str]]:
         """Make the log ready: see Log.recover."""
         log = self._log
+        if log.epochs.damaged:
+            self.told.append(f"{log.directory}: the list of leader epochs is damaged, and begins anew")
         suspects = self._open_segments()
         start, first = log.log_start_offset, log.segments[0].base_offset
         log.log_start_offset = max(log.log_start_offset, first)
@@ -121,8 +124,9 @@ class Recovery:
             if synced:
                 try:
                     self._ends[segment.base_offset] = segment.next_offset()
-                except KafkaError:
+                except KafkaError as error:
                     suspects.add(segment.base_offset)
+                    self._misfits[segment.base_offset] = error.message
                 else:
                     if self._ends[segment.base_offset] > end:
                         suspects.add(segment.base_offset)
@@ -138,6 +142,10 @@ class Recovery:
             self._ends[segment.base_offset] = found.next_offset
             if found.why:
                 self._cut(span, found)
+            elif segment.base_offset in self._misfits:
+                why = self._misfits[segment.base_offset]
+                whole = f"it is whole up to offset {found.next_offset}, and has new indexes"
+                self.told.append(f"{segment.path(LOG)}: {why}; {whole}")
             if segment is not self._log.active:
                 segment.seal()
             if found.why and not synced:

@@ -52,7 +52,14 @@ def _delete_by_age(log: Log, now_ms: int) -> None:
     limit = log.config.retention_ms
     if limit < 0:
         return
-    count = _leading(log, lambda segment: now_ms - _youngest_ms(segment, now_ms) > limit)
+
+    def old(segment: Segment) -> bool:
+        if now_ms - _youngest_ms(segment, now_ms) <= limit:
+            return False
+        segment.check_largest()  # a damaged time index makes no record old
+        return now_ms - _youngest_ms(segment, now_ms) > limit
+
+    count = _leading(log, old)
     _delete(log, count, f"all its records are older than retention.ms ({limit})")
 
 
@@ -72,7 +79,7 @@ def _is_empty_end(log: Log, segment: Segment) -> bool:
 
 def _youngest_ms(segment: Segment, now_ms: int) -> int:
     """The largest timestamp; without one, the time of the last append as far as this process knows it."""
-    timestamp, _ = segment.largest
+    timestamp = segment.largest[0]
     if timestamp >= 0:
         return timestamp
     if segment.appended_ms is None:

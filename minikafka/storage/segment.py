@@ -88,6 +88,18 @@ class Segment:
             self._largest = (entry.key, self.base_offset + entry.value) if entry else (-1, self.base_offset)
         return self._largest
 
+    def check_largest(self) -> None:
+        """Look whether the log has what the time index says is the largest timestamp; if not, look for it there."""
+        timestamp, offset = self.largest
+        try:
+            found = self.locate(offset)
+            if found is None or (found[1].last_offset, found[1].max_timestamp) != (offset, timestamp):
+                headers = [header for _, header in self.headers(0) if header.records_count]
+                newest = max(headers, key=lambda header: header.max_timestamp)
+                self._largest = newest.max_timestamp, newest.last_offset
+        except (KafkaError, ValueError):  # the log can't tell, or has no records
+            return
+
     @property
     def first_timestamp(self) -> int:
         """The largest timestamp of the first batch, from which segment.ms counts; -1 if there is none."""

@@ -16,7 +16,9 @@ from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play
+from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
+from minikafka.theatre.text import readable
 from minikafka.trace import Event
 
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]
@@ -31,12 +33,13 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """The picture called name ("log", "partitioner") of a trace. options: that picture's own, see its file.
 
     prediction: anything with question, options and mine; surprise(event) tells where to stop before; answer: what it
-    was.
+    was, or a function of the trace that computes it.
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
-    play, events = PLAYS[name].stage(list(trace), **options)
-    return Picture(play, events, seed=seed, prediction=prediction, surprise=surprise, answer=answer)
+    play, events = PLAYS[name].stage(readable(list(trace)), **readable(options))
+    asked = Prediction.of(prediction, answer, trace)
+    return Picture(play, events, seed=seed, prediction=asked, surprise=surprise)
 
 
 def fitting(trace: Sequence[Event]) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.commit_story import CommitStory
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing, fit, text_width
 from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.row import LARGE, TALL, Reader, Row, Style, columns
 
 BOX = 24  # height of a record's effect
@@ -111,7 +112,6 @@ class CommitPlay(CommitStory):
     def _effects(self, d: Drawing, row: CommitRow, space: dict[str, Any], top: float) -> None:
         """Under each record what became of it; at the right, whether anything went wrong so far."""
         caption = f"written to {space['table']}" if space["table"] else "handed over"
-        d.text("effects/caption", 4, top + 13, caption, "quiet", size=12.5, bold=True)
         twice, skipped = len(_twice(space)), len(space["skipped"])
         x = float(d.width)
         for key, count, words in (("twice", twice, "twice"), ("skipped", skipped, "skipped")):
@@ -119,6 +119,7 @@ class CommitPlay(CommitStory):
             x -= text_width(text, 12, bold=True) + 18
             d.chip(f"lamp/{key}", x, top - 2, text, "trouble" if count else "good", "paper" if count else "ink")
             x -= 8
+        d.text("effects/caption", 4, top + 13, fit(caption, x - 8, 12.5, bold=True), "quiet", size=12.5, bold=True)
         colours = {reader["name"]: self.readers[reader["name"]].colour for reader in space["readers"]}
         holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
         for number, (offset, up_to) in enumerate(row.columns):
@@ -134,7 +135,7 @@ class CommitPlay(CommitStory):
             reader = seen.get(position.name)
             name = position.name if reader else ""
             words = f"next {reader['next']}" if reader and reader["next"] is not None else ""
-            rows.append(Lane(position.name, name, position.colour, words))
+            rows.append(Lane(lane_of(position.name), name, position.colour, words))
         if "commits" in self.lanes.marks:
             committed = space["committed"]
             rows.append(Lane("commits", "committed", "ink", "" if committed is None else str(committed)))

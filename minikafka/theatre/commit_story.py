@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minikafka.theatre.casting import busiest_topic, groups_of_members
-from minikafka.theatre.log_story import LogStory
+from minikafka.theatre.log_story import LogStory, lane_of
 from minikafka.theatre.play import QUIETLY, Told
 from minikafka.trace import Event
 
@@ -148,7 +148,7 @@ class CommitStory(LogStory):
             return None
         self.under_way[event.node], self.asked[offset] = offset, event.id
         said = f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note {offset} as the offset to read next."
-        return Told(said, marks=self._mark(event.node, "commit"))
+        return Told(said, marks=self._mark(lane_of(event.node), "commit"))
 
     def _see_CommitAcknowledged(self, event: Event, d: dict[str, Any]) -> Told | None:
         self.under_way.pop(event.node, None)
@@ -157,7 +157,7 @@ class CommitStory(LogStory):
     def _see_CommitFailed(self, event: Event, d: dict[str, Any]) -> Told | None:
         self.under_way.pop(event.node, None)
         return Told(f"{event.node} could not commit: {d['error']}.", d["error"], True,
-                    marks=self._mark(event.node, "refused", True))  # fmt: skip
+                    marks=self._mark(lane_of(event.node), "refused", True))  # fmt: skip
 
     def _see_OffsetCommitted(self, event: Event, d: dict[str, Any]) -> Told | None:
         if d["offset"] == self.committed:
@@ -206,13 +206,14 @@ class CommitStory(LogStory):
             return None
         self._reader(event.node)
         return Told(f"{event.node} is given partition {self.chosen[0]}, in generation {d['generation']} of the group.",
-                    because=self.crashed, marks=self._mark(event.node, "assigned"))  # fmt: skip
+                    because=self.crashed, marks=self._mark(lane_of(event.node), "assigned"))  # fmt: skip
 
     def _see_PartitionsRevoked(self, event: Event, d: dict[str, Any]) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
             return None
         self._reader(event.node).next.pop(self.chosen[0], None)
-        return Told(f"{event.node} gives partition {self.chosen[0]} up.", marks=self._mark(event.node, "revoked"))
+        marks = self._mark(lane_of(event.node), "revoked")
+        return Told(f"{event.node} gives partition {self.chosen[0]} up.", marks=marks)
 
     _see_PartitionsLost = _see_PartitionsRevoked
 

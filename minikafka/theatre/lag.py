@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.casting import busiest_partitions, busiest_topic, groups_of_members
-from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Play, Told
 from minikafka.trace import Event, moment
@@ -234,7 +234,7 @@ class LagPlay(Play):
         key = f"lag/{now['partition']}"
         d.rect(key + "/ground", left, y, right - left, height, "wash", r=3)
         d.text(key + "/name", 0, y + 13, f"P{now['partition']}", mono=True, bold=True)
-        who = "nobody" if now["unread"] else now["owner"]
+        who = "nobody" if now["unread"] else fit(now["owner"], left + 4, 12)
         d.text(key + "/owner", 0, y + 29, who, "trouble" if now["unread"] else "quiet", size=12, bold=now["unread"])
         for number, (begin, end, each) in enumerate(self._steps(scenes, row)):
             x, x2 = self._x(begin, left, right), self._x(end, left, right)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
@@ -105,11 +106,11 @@ class Lanes:
     def _lane(
         self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int
     ) -> None:
-        key = f"time/{lane.key}"
+        key = f"time/lane/{key_part(lane.key)}"
         d.text(key + "/name", left - 8, y + 13, fit(lane.name, left - 10, bold=True), bold=True, anchor="end")
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
-        follow = [xs[at] for at, _ in marks[1:]] + [right]
+        follow = [*(xs[at] for at, _ in marks), right][1:]
         fits = [
             text_width(mark["text"], 12, mono=True) + 10 <= f - xs[at]
             for (at, mark), f in zip(marks, follow, strict=True)

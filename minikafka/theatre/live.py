@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 Rerun = Callable[[Sequence[str | None], Sequence[int], str], Sequence[Event]]
@@ -40,8 +41,6 @@ class Live:
         return {name: control.value for name, control in self.controls.items()}
 
     def _changed(self, name: str) -> None:
-        from html import escape
-
         try:
             self.picture = self.show(**self.values)
         except ValueError as error:  # what somebody typed makes no sense (yet): say so and keep the picture

@@ -7,11 +7,11 @@ JupyterLab the moment follows the picture's cursor (player.js tells it); elsewhe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 from minikafka.theatre.live import text_only
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 SLOW_MS = 400

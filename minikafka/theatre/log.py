@@ -13,7 +13,7 @@ from typing import Any
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.keys import legend
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.log_story import LogStory
+from minikafka.theatre.log_story import LogStory, lane_of
 from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Row, Style
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
@@ -134,11 +134,11 @@ class LogPlay(LogStory):
         for position in self.readers.values():
             reader = seen.get(position.name)
             if reader is None:
-                rows.append(Lane(position.name, ""))
+                rows.append(Lane(lane_of(position.name), ""))
                 continue
             refused = bool(reader["refused"])
             number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
-            rows.append(Lane(position.name, position.name, position.colour, number, refused))
+            rows.append(Lane(lane_of(position.name), position.name, position.colour, number, refused))
         if "log" in self.lanes.marks:
             on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
             rows.append(Lane("log", "log", "ink", f"{on_disk} segment{'s' * (on_disk != 1)}" if self.rolls else ""))

@@ -14,6 +14,12 @@ from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
 COLOURS = ("actor1", "actor2", "actor3")
+OWN_LANES = ("written", "log", "commits", "effects")
+
+
+def lane_of(reader: str) -> str:
+    """The key of a reader's lane: its name, with what no name holds where the picture has a lane of that key itself."""
+    return f"{reader}\n" if reader in OWN_LANES else reader
 
 
 @dataclass
@@ -246,7 +252,7 @@ class LogStory(Play):
         if len(self.chosen) > 1:
             short = f"P{partition}:{short}" if len(offsets) != 1 or not values or not values[0] else f"{values[0][:12]}"
         because = log.written_by.get(offsets[0]) if offsets else None
-        return Told(sentence, self._once(f"{name} reads"), because=because, marks=self._mark(name, short))
+        return Told(sentence, self._once(f"{name} reads"), because=because, marks=self._mark(lane_of(name), short))
 
     def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
         reader = self._reader(event.node)
@@ -262,7 +268,7 @@ class LogStory(Play):
             f"{event.node} {'starts over' if refused else 'starts'} at offset {d['offset']}{where}: {d['why']}.",
             None if refused else self._once(f"{event.node} starts"),
             because=reader.refusal if refused else None,
-            marks=self._mark(event.node, "starts over" if refused else "starts"),
+            marks=self._mark(lane_of(event.node), "starts over" if refused else "starts"),
         )
 
     def _see_PositionSought(self, event: Event, d: dict[str, Any]) -> Told:
@@ -272,7 +278,7 @@ class LogStory(Play):
         return Told(
             f"{event.node} seeks: it stands before offset {d['offset']}{self._where(d['partition'])} now.",
             self._once(f"{event.node} seeks"),
-            marks=self._mark(event.node, f"seeks {d['offset']}"),
+            marks=self._mark(lane_of(event.node), f"seeks {d['offset']}"),
         )
 
     def _see_FetchRefused(self, event: Event, d: dict[str, Any]) -> Told:
@@ -291,7 +297,7 @@ class LogStory(Play):
             f"{name} asks for offset {d['offset']}{self._where(d['partition'])}{why}. "
             f"The broker answers {d['error']}{number}.",
             d["error"], True, because=self.moved_start.get(d["partition"]),
-            marks=self._mark(name, "refused", True),
+            marks=self._mark(lane_of(name), "refused", True),
         )  # fmt: skip
 
     # -- fold: nodes
@@ -319,7 +325,7 @@ class LogStory(Play):
     def _state(self, event: Event, state: str, sentence: str, chapter: str | None) -> Told:
         if event.node in self.readers:
             self.readers[event.node].state = state
-            marks = self._mark(event.node, state, state == "crashed")
+            marks = self._mark(lane_of(event.node), state, state == "crashed")
         else:
             self.down[event.node] = state
             marks = self._mark("log", f"{event.node} {state or 'back'}", state == "crashed")

@@ -7,13 +7,15 @@ colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
 
 from __future__ import annotations
 
-import json
+import base64
+import hashlib
+import re
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
+from minikafka.theatre.text import escape, script_json
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
@@ -52,19 +54,20 @@ def play(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: S
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (choices.py)."""
-    play = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     room = files("minikafka.theatre")
+    js = room.joinpath("player.js").read_text(encoding="utf-8")
     parts = {
         "title": escape(title),
         "corner": escape(corner),
         "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
-        "js": room.joinpath("player.js").read_text(encoding="utf-8"),
-        "play": play,
+        "js": js,
+        # The page's policy lets this one script run, and no other.
+        "js_hash": base64.b64encode(hashlib.sha256(f"\n{js}".encode()).digest()).decode(),
+        "play": script_json(data),
     }
     html = room.joinpath("page.html").read_text(encoding="utf-8")
-    for name in ("title", "corner", "css", "js", "play"):  # the data last: nothing in it is replaced again
-        html = html.replace("{{" + name + "}}", parts[name])
-    return html
+    # One pass: what a part holds is text, and never replaced again.
+    return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
 def height(bottoms: Sequence[int], asks: bool) -> int:
@@ -118,7 +121,9 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
         "width": drawings[0].width if drawings else 0,
         "height": max((drawing.bottom for drawing in drawings), default=0),
         "shapes": len(order),
-        "lanes": sorted(number for key, number in order.items() if key.startswith("time/") and "/cursor" not in key),
+        "lanes": sorted(
+            number for key, number in order.items() if key.startswith("time/") and not key.startswith("time/cursor")
+        ),
         "steps": steps,
     }
 

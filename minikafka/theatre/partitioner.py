@@ -16,6 +16,7 @@ from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.keys import NO_KEY, letters
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.play import Play, Told
+from minikafka.theatre.text import key_part
 from minikafka.trace import Event
 
 Place = tuple[float, float, float, float]  # x, y, width, height
@@ -257,7 +258,7 @@ class PartitionerPlay(Play):
             x += 40
         for number, (key, count) in enumerate(shown):
             new = now is not None and now["key"] == key
-            name = f"held/{bin_['partition']}/{'-' if key is None else '=' + key}"
+            name = f"held/{bin_['partition']}/{'-' if key is None else '=' + key_part(key)}"
             tip = f"{count} record{'s' * (count != 1)} with {'no key' if key is None else 'key ' + key}"
             d.cell(name, x + number * 52, y, 48, h, self.letters[key], f"×{count}", line="ink" if new else "rule",
                    width=2 if new else None, tip=tip, from_x=door[0] - 48, from_y=door[1])  # fmt: skip

@@ -7,7 +7,6 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.play import Play, Scene, fold
 from minikafka.theatre.prediction import Prediction
+from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
 
@@ -32,18 +32,19 @@ class Table:
 class Picture:
     """Shown in a notebook by being a cell's value. scenes: plain data, one dictionary a step.
 
-    seed: shown in the corner. surprise: a condition on events; prediction and answer: see prediction.py.
+    seed: shown in the corner. surprise: a condition on events; see prediction.py.
     """
 
-    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None, prediction: Any = None,
-                 surprise: Callable[[Event], bool] | None = None, answer: object = None) -> None:  # fmt: skip
+    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None,
+                 prediction: Prediction | None = None,
+                 surprise: Callable[[Event], bool] | None = None) -> None:  # fmt: skip
         self.play = play
         self.seed = seed
         self.scenes: list[Scene] = fold(play, trace)
         self._drawings: dict[int, list[Drawing]] = {}
-        self.prediction = Prediction.of(prediction, answer)
-        if self.prediction:
-            self.prediction.stop_before(surprise, trace, self.scenes)
+        self.prediction = prediction
+        if prediction:
+            prediction.place(surprise, trace, self.scenes)
 
     @property
     def title(self) -> str:
@@ -76,6 +77,9 @@ class Picture:
         """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
         if not self.scenes:
             return svg.svg(Drawing(WIDE), title=self.title, scenario="", sentence=EMPTY, corner="", time="", alt=EMPTY)
+        if step is not None and (type(step) is not int or not -len(self.scenes) <= step < len(self.scenes)):
+            error = ValueError if type(step) is int else TypeError
+            raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
         scene = self.scenes[-1 if step is None else step]
         return svg.svg(
             self._drawing(scene["step"], WIDE),
@@ -98,6 +102,8 @@ class Picture:
         """What the page's player plays."""
         begin = len(self.scenes) - 1 if at_end else 0
         if at_ms is not None:
+            if not isinstance(at_ms, (int, float)):
+                raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
             begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
         return page.play(
             title=self.title,
@@ -131,9 +137,9 @@ class Picture:
         }
 
     def _foot(self, step: int) -> str:
-        """The rule under the picture; it would give a prediction's answer away before the surprise."""
-        stop = self.prediction.stop if self.prediction else None
-        return self.play.foot if stop is None or step > stop else ""
+        """The rule under the picture; it would give a prediction's answer away before that is decided."""
+        decided = self.prediction.decided if self.prediction else None
+        return self.play.foot if decided is None or step >= decided else ""
 
     def _corner(self) -> str:
         return "" if self.seed is None else f"seed {self.seed}"
@@ -151,7 +157,7 @@ class Picture:
             return "\n".join(lines)
         lines.append(f"  at the end: {self.scenes[-1]['summary']}")
         if self.prediction:
-            lines.append(f"  {self.prediction.verdict}")
+            lines += [f"  {line}" for line in self.prediction.verdict.splitlines()]
         return "\n".join(lines)
 
     def frame(self, at_end: bool = False, at_ms: int | None = None) -> str:

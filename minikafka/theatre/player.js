@@ -19,7 +19,7 @@
   let cursor = 0, furthest = 0, ended = false, playing = null, frame = null;
   let layout = null, elements = [], stretch = 1, marked = [], moves = [];
   const prediction = play.prediction;
-  let mine = prediction ? prediction.mine : '', released = !prediction || mine !== '';
+  let verdict = prediction ? prediction.verdict : '', released = !prediction || !prediction.asks;
   const limit = () => (released ? last : Math.min(prediction.stop, last));
 
   // -- from differences to one Map of shapes a step
@@ -236,7 +236,7 @@
     at('scenario').textContent = scene.scenario;
     at('time').textContent = at('when').textContent = scene.time;
     at('sentence').textContent = scene.sentence;
-    at('count').innerHTML = `<span class="spare">event </span>${scene.number} of ${scene.of}`;
+    at('number').textContent = `${scene.number} of ${scene.of}`;
     at('scrub').value = cursor;
     at('scrub').setAttribute('aria-valuetext', `event ${scene.number} of ${scene.of}, ${scene.time}`);
     at('drawing').setAttribute('aria-label', `${scene.sentence} ${scene.summary}.`);
@@ -312,26 +312,19 @@
   function ask() {
     if (!prediction) return;
     const asking = !released && cursor >= limit();
-    const told = released && cursor > prediction.stop;
+    const told = released && cursor >= prediction.decided && verdict !== '';
     const changed = at('ask').hidden === asking || at('verdict').hidden === told;
     at('ask').hidden = !asking;
     at('verdict').hidden = !told;
     at('on').disabled = at('chapter').disabled = asking || cursor === last;
-    if (told) at('verdict').textContent = verdict();
+    if (told) at('verdict').textContent = verdict;
     if (asking) at('go').disabled = true;
     else at('go').disabled = false;
     if (changed) fitFrame();
   }
 
-  function verdict() {
-    const { answer } = prediction;
-    if (!answer) return mine ? `You said ${mine}.` : '';
-    if (!mine) return `It was ${answer}.`;
-    return mine === answer ? `You said ${mine}, and so it was.` : `You said ${mine}. It was ${answer}.`;
-  }
-
-  function release(option) {
-    mine = option;
+  function release(words) {
+    verdict = words;
     released = true;
     ask();
     at('go').disabled = false;
@@ -343,17 +336,16 @@
     if (!prediction) return;
     at('question').textContent = prediction.question;
     prediction.options.forEach((option, index) => {
-      const words = `(${index + 1}) ${option}`;
-      option = document.createElement('button');
-      option.type = 'button';
-      option.textContent = words;
-      option.onclick = () => release(words);
-      at('options').append(option);
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = `(${index + 1}) ${option}`;
+      button.onclick = () => release(prediction.verdicts[index]);
+      at('options').append(button);
     });
     const on = document.createElement('button');
     on.type = 'button';
     on.textContent = 'go on without one';
-    on.onclick = () => release('');
+    on.onclick = () => release(prediction.verdict);
     at('options').append(on);
   }
 

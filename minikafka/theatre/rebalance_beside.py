@@ -19,6 +19,10 @@ OTHER = "beside "  # before the names of the second trace's nodes: its ids are t
 HEADER, GAP, CHIP = 23, 7, 178
 
 
+class OfOther(Event):
+    """An event of the second trace."""
+
+
 def both(trace: Sequence[Event], beside: Sequence[Event]) -> list[Event]:
     """The events of two traces in order of time, ids and causes of the second marked as its own."""
     return sorted([*trace, *map(_marked, beside)], key=lambda event: event.at)
@@ -29,7 +33,7 @@ def _marked(event: Event) -> Event:
     detail = event.detail
     if "connection" in detail:
         detail = detail | {"connection": f"{OTHER}{detail['connection']}"}
-    return Event((OTHER + event.id[0], event.id[1]), event.at, event.node, event.kind, cause, detail)
+    return OfOther((OTHER + event.id[0], event.id[1]), event.at, event.node, event.kind, cause, detail)
 
 
 class BesidePlay(Play):
@@ -47,7 +51,7 @@ class BesidePlay(Play):
         self.title = f"{self.names[0]} beside {self.names[1]}: group {casts[0].group}"
 
     def see(self, event: Event) -> Told | None:
-        second = event.id[0].startswith(OTHER)
+        second = isinstance(event, OfOther)
         told = self.stories[second].see(event, self.number)
         if told is None or not told.sentence:
             return told
@@ -77,7 +81,7 @@ class BesidePlay(Play):
         for number, story in enumerate(self.stories):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
-            top, key = y + HEADER, f"time/{number}/cursor"
+            top, key = y + HEADER, f"time/cursor/{number}"
             y = draw_block(drawing, top, story.group, band, space, f"{number}/", height=14, gap=2) + GAP
             drawing.line(key, band.cursor, top - 2, band.cursor, y - GAP + 2, "ink", width=1.5)
             drawing.circle(key + "/head", band.cursor, top - 2, 4, "ink")

@@ -11,6 +11,7 @@ from typing import Any
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast
+from minikafka.theatre.text import key_part
 
 Space = dict[str, Any]
 
@@ -116,7 +117,7 @@ class Box:
                  now: int, space: Space) -> None:  # fmt: skip
         self.d, self.actor, self.member, self.now = d, actor, member, now
         self.x, self.y, self.w, self.h = place
-        self.key = f"member/{actor.name}"
+        self.key = f"member/{key_part(actor.name)}"
         self.leads = actor.name == space["leader"] and member["inside"]
         self.assigns = actor.name == space["assigns"]
         self.silent = bool(member["life"])
@@ -175,9 +176,9 @@ class Box:
 
     def _part(self, label: str, how: str, x: float, y: float, w: float) -> None:
         colour, ink = self.actor.colour, self.actor.ink
-        key = f"part/{label}" if how != "waits" else f"part/{label}/for/{self.actor.name}"
+        key = f"part/{label}" if how != "waits" else f"part/{label}/for/{key_part(self.actor.name)}"
         if key in self.d.shapes or not self.member["inside"]:
-            key += f"/{self.actor.name}"
+            key += f"/{key_part(self.actor.name)}"
         look = {
             "owns": (colour, colour, ink, None),
             "gives": ("paper", colour, "ink", "4 3"),

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.text import key_part
 
 Column = tuple[int, int]  # offsets from, up to (not included): one record, or a gap of several
 CALL_OUT = 19  # height of one line of reader labels
+LABEL = 240  # width of a reader's name in them
 
 
 def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> list[Column]:
@@ -65,6 +67,11 @@ class Reader:
     colour: str
     trouble: bool = False
     away: bool = False  # closed, crashed or frozen
+
+    @property
+    def label(self) -> str:
+        """The name as it stands on the page."""
+        return fit(self.name, LABEL, bold=True)
 
 
 @dataclass(frozen=True)
@@ -231,7 +238,7 @@ class Row:
         call_outs: list[CallOut] = []
         for reader in sorted(self.readers, key=lambda reader: (-reader.next, reader.name)):
             x = self.left_of(reader.next) - 2.5 - 6 * sum(1 for other in call_outs if other.reader.next == reader.next)
-            wide = text_width(reader.name, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
+            wide = text_width(reader.label, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
             fits = x + 9 + wide <= self.d.width + 8
             call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 12 - wide, 0), wide, not fits))
         count = len(call_outs)
@@ -243,13 +250,13 @@ class Row:
 
     def _reader(self, call_out: CallOut, top: float, foot: float) -> None:
         reader, x = call_out.reader, call_out.x
-        key = f"reader/{self.key}/{reader.name}"
+        key = f"reader/{self.key}/{key_part(reader.name)}"
         colour = "trouble" if reader.trouble else reader.colour
         self.d.line(key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None)
         self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         ink = "trouble" if reader.trouble else "quiet"
         at, anchor = (call_out.left + call_out.wide, "end") if call_out.before else (call_out.left, "start")
-        self.d.text(key + "/name", at, foot + 6, reader.name, bold=True, more=reader.words, ink=ink, halo="paper",
+        self.d.text(key + "/name", at, foot + 6, reader.label, bold=True, more=reader.words, ink=ink, halo="paper",
                     anchor=anchor)  # fmt: skip
 
 

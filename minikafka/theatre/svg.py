@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 
 from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width
+from minikafka.theatre.text import escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
@@ -23,6 +23,7 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
     width = body.width + 2 * MARGIN
     indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
     room = body.width - text_width(time, 15, mono=True, bold=True) - 16
+    beside_corner = body.width - text_width(corner, 12, mono=True) - 16
     lines = _wrap(sentence, body.width - indent - 14)
     top = 66 + 18 * len(lines)
     height = top + 14 + body.bottom + 12
@@ -31,7 +32,7 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
         for number, line in enumerate(lines)
     )
     header = [
-        _text(MARGIN, 24, title, "ink", 16, 600),
+        _text(MARGIN, 24, fit(title, beside_corner, 16, bold=True), "ink", 16, 600),
         _text(MARGIN, 43, fit(scenario, room, 12.5), "quiet", 12.5),
         _text(width - MARGIN, 24, corner, "quiet", 12, mono=True, anchor="end"),
         _text(width - MARGIN, 44, time, "ink", 15, 600, mono=True, anchor="end"),
@@ -148,4 +149,4 @@ def _wrap(sentence: str, width: float) -> list[str]:
             lines.append(word)
         else:
             lines[-1] = longer
-    return lines
+    return [fit(line, width, 12.5) for line in lines]

@@ -113,7 +113,10 @@ def compact_length(length: int) -> bytes:
 def _text(view: memoryview) -> str:
     if len(view) > MAX_STRING_BYTES:
         raise DecodeError(f"a string of {len(view)} bytes: at most {MAX_STRING_BYTES} are allowed")
-    return str(view, "utf-8", "replace")
+    text = str(view, "utf-8", "replace")
+    if 3 * len(view) > MAX_STRING_BYTES and len(text.encode()) > MAX_STRING_BYTES:  # each replacement takes 3 bytes
+        raise DecodeError(f"a string of {len(view)} bytes, too many of them malformed: it could not be written again")
+    return text
 
 
 def _utf8(text: str) -> bytes:

@@ -26,10 +26,13 @@ class Node:
         self.now = Now(0, WALL_MS)
         self.start()
 
-    def start(self):
+    def new_broker(self):
         trace = Trace(f"broker {self.node_id}", self.listeners)
         config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, self.properties)
-        self.broker = Broker(self.node_id, config, self.disk, Random(7), trace)
+        return Broker(self.node_id, config, self.disk, Random(7), trace)
+
+    def start(self):
+        self.broker = self.new_broker()
         self.broker.start(self.now)
         while not self.broker.ready and not self.broker.stopped:
             self.broker.tick(self.now)

@@ -13,7 +13,7 @@ def node():
     return node
 
 
-def fetch(node, session_id, epoch, *partitions, forgotten=()):
+def fetch(node, session_id, epoch, *partitions, forgotten=(), version=11):
     asked = [
         {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1000} for number, offset in partitions
     ]
@@ -25,7 +25,7 @@ def fetch(node, session_id, epoch, *partitions, forgotten=()):
         "topics": [{"topic": "orders", "partitions": asked}] if asked else [],
         "forgotten_topics_data": [{"topic": "orders", "partitions": list(forgotten)}] if forgotten else [],
     }
-    return node.call("Fetch", 11, **body)
+    return node.call("Fetch", version, **body)
 
 
 def shown(answer):
@@ -64,6 +64,13 @@ def test_kip_227_a_wrong_epoch_or_an_unknown_session_is_refused(node):
     session = fetch(node, 0, 0, (0, 0)).session_id
     assert fetch(node, session, 2).error_code == Error.INVALID_FETCH_SESSION_EPOCH
     assert fetch(node, session + 1, 1).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(("opened", "continued"), [(12, 13), (13, 12)])
+def test_kip_516_a_session_goes_on_with_names_or_with_ids_as_it_began(node, opened, continued):
+    session = fetch(node, 0, 0, version=opened).session_id
+    assert fetch(node, session, 1, version=continued).error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
+    assert fetch(node, session, 1, version=opened).error_code == Error.NONE
 
 
 def test_kip_227_epoch_minus_one_ends_the_session(node):

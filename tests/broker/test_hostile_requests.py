@@ -6,6 +6,7 @@ answers.
 
 import pytest
 
+from minikafka.broker import broker as broker_module
 from minikafka.broker import fetch_sessions, replica_manager
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import HANDLERS, heartbeat
@@ -14,7 +15,8 @@ from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import MOST_REQUEST_ITEMS, encode_request, encode_versioned
+from minikafka.wire.messages import MOST_REQUEST_ITEMS, decode_response, encode_request, encode_versioned
+from minikafka.wire.primitives import MAX_STRING_BYTES
 from tests.broker.node import Node, encode_batch
 
 RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
@@ -72,6 +74,27 @@ def test_a_pending_member_id_with_an_instance_id_is_refused_as_in_apache_kafka(n
         assert again.error_code == Error.UNKNOWN_SERVER_ERROR
     [group] = node.call("DescribeGroups", 5, groups=["g"]).groups
     assert [member.group_instance_id for member in group.members] == ["i1"]
+
+
+def test_kip_345_absent_static_members_without_a_rebalance_timeout_keep_nobody_busy(node):
+    """They keep their place until their sessions end; so long nobody can lead, and there is nothing to do."""
+    with_coordinator(node)
+    node.connect("other")
+    for connection, instance, timeout_ms in (("client", "one", 0), ("other", "two", 1)):
+        asked = JOINING | {"group_id": "g", "member_id": "", "rebalance_timeout_ms": timeout_ms}
+        node.send("JoinGroup", 5, connection, group_instance_id=instance, **asked)
+    node.pass_time(3000)
+    for reply in node.out():
+        joined = decode_response("JoinGroup", 5, reply.frame[0])[1]
+        node.call("SyncGroup", 0, group_id="g", generation_id=1, member_id=joined.member_id, assignments=[])
+    node.call("LeaveGroup", 3, group_id="g", members=[{"member_id": "", "group_instance_id": "two"}])
+    ticks, tick = [], node.broker.tick
+    node.broker.tick = lambda now: (ticks.append(now), tick(now))
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "PreparingRebalance"
+    assert len(ticks) < 20 * 15, "more than 15 ticks a second"
+    node.pass_time(20_000)
+    assert node.call("DescribeGroups", 4, groups=["g"]).groups[0].group_state == "Empty"
 
 
 @pytest.mark.parametrize(("version", "instance"), [(0, None), (5, "i" * 32_760), (6, "i" * 32_760)])
@@ -176,6 +199,17 @@ def test_names_and_values_of_32_kilobytes_are_refused_in_words_that_fit(node):
     long_value = node.call("CreateTopics", 5, topics=[topic | {"name": "x", "configs": configs}]).topics[0]
     assert long_value.error_code == Error.INVALID_CONFIG
     assert len(long_value.error_message) < 2000
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked"), [("DescribeGroups", 6, "groups"), ("ConsumerGroupDescribe", 1, "group_ids")]
+)
+def test_a_group_with_a_name_of_32_kilobytes_is_described_in_words_that_fit(node, api, version, asked):
+    with_coordinator(node)
+    name = "x" * MAX_STRING_BYTES
+    [described] = node.call(api, version, **{asked: [name]}).groups
+    assert (described.group_id, described.error_code) == (name, Error.GROUP_ID_NOT_FOUND)
+    assert len(described.error_message) < 2000
 
 
 def test_an_offset_kept_beyond_the_end_of_time_is_kept(node):
@@ -289,3 +323,18 @@ def test_parked_requests_together_wait_for_so_many_keys(node, monkeypatch):
     node.connect("other")
     node.send("Fetch", 11, connection="other", **fetching(*map(place, range(6)), topic="wide"))
     assert len(node.answer().responses[0].partitions) == 6
+
+
+def test_the_answers_of_many_parked_fetches_come_in_more_than_one_turn(node, monkeypatch):
+    monkeypatch.setattr(broker_module, "MOST_ANSWERED_BYTES", 1)
+    for number in range(3):
+        node.connect(number)
+        node.send("Fetch", 11, connection=number, **fetching(place(offset=0)))
+    records = encode_batch([(node.now.wall_ms, None, b"a", [])])
+    data = [{"name": "orders", "partition_data": [{"index": 0, "records": records}]}]
+    node.send("Produce", 8, acks=0, timeout_ms=1000, topic_data=data)
+    turns = []
+    for _ in range(3):
+        turns.append([item.connection for item in node.out() if isinstance(item, Reply)])
+        node.pass_time(1)
+    assert turns == [[0], [1], [2]]

@@ -137,7 +137,7 @@ def test_a_fetch_waits_for_min_bytes(node):
     node.connect("other")
     produce(node, "other", "a")
     replies = node.out()
-    assert [reply.connection for reply in replies] == ["client", "other"]
+    assert [reply.connection for reply in replies] == ["other", "client"]
 
 
 def test_a_fetch_waits_no_longer_than_max_wait(node):
@@ -155,7 +155,17 @@ def test_a_waiting_fetch_counts_the_bytes_that_arrive(node):
     produce(node, "other", "a")
     assert [item.connection for item in node.out()] == ["other"]
     produce(node, "other", "b")
-    assert [item.connection for item in node.out()] == ["client", "other"]
+    assert [item.connection for item in node.out()] == ["other", "client"]
+
+
+def test_a_waiting_fetch_counts_the_bytes_that_are_there(node):
+    size = len(encode_batch([(WALL_MS, None, b"a", [])]))
+    node.produce("orders", "a")
+    node.send_fetch("orders", max_wait_ms=500, min_bytes=2 * size)
+    assert node.answer() is None
+    node.connect("other")
+    produce(node, "other", "b")
+    assert [item.connection for item in node.out()] == ["other", "client"]
 
 
 def test_a_fetch_that_waits_for_a_deleted_topic_is_told(node):

@@ -55,6 +55,7 @@ CONFIGS = {
     "*.configs.producer.id.expiration.ms.read_only": AT_START,
     "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
     "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
+    "*.configs.max.connections.read_only": AT_START,
     "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
 }
 

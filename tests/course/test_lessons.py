@@ -1,9 +1,8 @@
-"""Predictions, attempts, hints, exit tickets: what a lesson remembers while its kernel runs."""
+"""Attempts, hints, exit tickets: what a lesson remembers while its kernel runs."""
 
 import pytest
 
 from minikafka.course import lessons
-from minikafka.course.lessons import predict
 
 
 @pytest.fixture
@@ -19,20 +18,6 @@ def wrong(key, all_partitions, available):
 def stub(key, all_partitions, available):
     """The partition."""
     ...
-
-
-def test_a_prediction_shows_its_options_and_marks_mine():
-    assert str(predict("How many?", ["one", "two"])).splitlines()[:3] == [
-        "Predict. How many?",
-        "    1  one",
-        "    2  two",
-    ]
-    assert "  > 2  two" in str(predict("How many?", ["one", "two"], mine=2))
-
-
-def test_a_prediction_that_is_no_option_is_refused_in_plain_words():
-    with pytest.raises(ValueError, match="mine is 3, and the options have the numbers 1 to 2"):
-        predict("How many?", ["one", "two"], mine=3)
 
 
 def test_a_hint_is_offered_after_two_failures_and_the_solution_after_three_hints(lesson):

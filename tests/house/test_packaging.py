@@ -73,7 +73,7 @@ def test_the_package_ships_the_files_that_are_not_python(suffix):
 def test_the_top_level_holds_nothing_but_the_rooms():
     rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer"}
     files = {"environment.yml", "pyproject.toml", "Makefile", "tasks.py", ".gitignore"}
-    texts = {"README.md", "CONTRIBUTING.md", "LICENSE"}
+    texts = {"README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert {name.split("/")[0] for name in listed} <= rooms | files | texts

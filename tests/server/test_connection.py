@@ -6,18 +6,19 @@ import random
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server.addresses import listen_socket
-from minikafka.server.serve import Server
+from minikafka.server.shell import Server
 from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire.messages import encode_request
 
 
-def with_server(scenario, **options):
+def with_server(scenario, **properties):
     """Run scenario(server, reader, writer) as one client of a server."""
 
     async def run():
-        broker = Broker(1, BrokerConfig(), MemoryDisk(), random.Random(1), Trace("broker 1"))
-        server = Server(broker, **({"max_frame_bytes": 1 << 20, "idle_ms": 60_000} | options))
+        config = BrokerConfig(properties={name.replace("_", "."): str(value) for name, value in properties.items()})
+        broker = Broker(1, config, MemoryDisk(), random.Random(1), Trace("broker 1"))
+        server = Server(broker, max_connections=100)
         listener = listen_socket("127.0.0.1", 0)
         ready = asyncio.Event()
         running = asyncio.create_task(server.run(listener, ready.set))
@@ -47,7 +48,7 @@ def test_a_connection_that_says_nothing_for_connections_max_idle_ms_is_closed():
     async def scenario(server, reader, writer):
         return await reader.read()
 
-    assert with_server(scenario, idle_ms=100) == b""
+    assert with_server(scenario, connections_max_idle_ms=101) == b""
 
 
 def test_an_assertion_in_the_broker_stops_the_node_loudly():
@@ -73,7 +74,7 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
 
         def broken(connection, frame, now):
             server.broker.receive = working
-            raise KeyError("a bug")
+            raise ValueError("a bug\nminikafka: forged")
 
         server.broker.receive = broken
         writer.write(framed("ApiVersions", 0, 1))
@@ -85,7 +86,9 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
         return got
 
     assert with_server(scenario)[:4] == (2).to_bytes(4, "big")
-    assert "KeyError: 'a bug'" in capsys.readouterr().err
+    said = capsys.readouterr().err.splitlines()
+    assert any("met a bug of minikafka's; please report it: ValueError" in line for line in said)
+    assert not any(line.startswith("minikafka: forged") for line in said)
 
 
 def test_while_a_request_is_parked_only_a_little_is_read_ahead():

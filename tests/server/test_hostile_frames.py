@@ -1,6 +1,5 @@
 """Garbage, oversized, truncated and hostile frames close their connection with a plain line; nobody else notices."""
 
-import random
 import socket
 import struct
 from pathlib import Path
@@ -14,6 +13,7 @@ from minikafka.server.embedded import Served
 from minikafka.wire.messages import BY_KEY, encode_request
 from tests.conformance.raw import Connection, batch
 from tests.conformance.test_every_version import body
+from tests.soak.frames import mutated
 
 MEGABYTE = 1 << 20
 
@@ -91,23 +91,6 @@ def test_mutations_of_real_frames_hurt_nobody(victim, frame, dice):
     served, witness = victim
     attack(served.bootstrap, framed(mutated(frame, dice)))
     assert unharmed(witness)
-
-
-def mutated(frame: bytes, dice: random.Random) -> bytes:
-    """Flip, overwrite, cut or double some bytes behind the API key (which is left alone)."""
-    data = bytearray(frame)
-    for _ in range(dice.randint(1, 4)):
-        at = dice.randrange(2, len(data))
-        choice = dice.randrange(4)
-        if choice == 0:
-            data[at] ^= 1 << dice.randrange(8)
-        elif choice == 1:
-            data[at : at + 4] = dice.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\x80\0\0\0"])
-        elif choice == 2 and len(data) > 12:
-            del data[max(12, at) :]
-        else:
-            data[at:at] = data[at : at + dice.randint(1, 20)]
-    return bytes(data)
 
 
 @thorough

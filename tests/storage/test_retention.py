@@ -100,3 +100,13 @@ def test_deleting_all_records_keeps_the_next_offset():
     log.delete_records(4)
     assert (log.log_start_offset, log.log_end_offset) == (4, 4)
     assert append(log, "next").base_offset == 4
+
+
+def test_a_damaged_time_index_makes_no_record_old():
+    log = filled(retention_ms=3_600_000)
+    (entry,) = log.segments[2].time_index
+    log.segments[2].time_index._file.data[:8] = (entry.key - 86_400_000 & 2**64 - 1).to_bytes(8, "big")
+    log.segments[2].time_index._last = log.segments[2]._largest = None
+    assert log.segments[2].largest[0] < 0
+    log.clean_up(Now(3_600_000 + 30_000))
+    assert bases(log) == [1, 2, 3]

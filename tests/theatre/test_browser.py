@@ -120,6 +120,25 @@ def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
     assert sentence(page) == pic.scenes[-1]["sentence"]
 
 
+def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_not_before(opened):
+    question = {"question": "?", "options": ["none", "one", "three"], "because": ["None.", "One.", "Three."]}
+
+    def polls(trace):
+        return min(3, sum(event.kind == "RecordsPolled" for event in trace))
+
+    pic = picture(
+        "log", alice(), prediction=question, surprise=lambda event: event.kind == "RecordsPolled", answer=polls
+    )
+    page = opened(pic)
+    page.keyboard.press("End")
+    page.click("#options button:first-child")
+    page.keyboard.press("Home")
+    for _ in range(pic.prediction.decided):
+        assert not page.is_visible("#verdict")
+        page.keyboard.press("ArrowRight")
+    assert page.inner_text("#verdict") == "You said (1) none. None.\nIt was (3) three. Three."
+
+
 @pytest.mark.parametrize(("width", "theme"), SIZES)
 def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(opened, width, theme):
     for name, trace in EVERY:

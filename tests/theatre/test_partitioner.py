@@ -63,7 +63,7 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     story.choose(0, 3, "alice", "created", hashed=1951417749)
     story.at(10).choose(2, 3, "alice", "paid", how="chosen by crc32", producer="other shop")
     pic = picture("partitioner", story.events)
-    drawn = [drawing.shapes["time/key alice/number"]["text"] for drawing in pic.drawings(920)]
+    drawn = [drawing.shapes["time/lane/key alice/number"]["text"] for drawing in pic.drawings(920)]
     assert drawn[-2:] == ["P0", "P0 → P2"]
     assert pic.scenes[-1]["space"]["keys"] == [{"key": "alice", "places": [[3, 0], [3, 2]], "next": None}]
 

@@ -111,7 +111,7 @@ def test_acks_0_lights_the_third_lamp_when_the_request_is_lost_and_has_no_lane_o
     assert lamps(lost["space"]) == [0, 0, 1] and "Nobody will ever know" in lost["sentence"]
     assert lost["space"]["acknowledged"] == 2
     assert words(pic.scenes[-1]["space"]) == "ac" and pic.scenes[-1]["space"]["in_flight"] == []
-    assert "time/answers" not in pic.drawings(920)[-1].shapes
+    assert "time/lane/answers" not in pic.drawings(920)[-1].shapes
 
 
 def test_a_record_that_failed_and_is_written_after_that_is_not_lost():

@@ -85,4 +85,4 @@ def test_members_of_two_groups_stand_under_each_other_and_the_cursor_leaves_thei
         for n in range(3):
             places = {shapes[key]["x"] for key in (f"group/{g}/member/{n}" for g in range(2)) if key in shapes}
             assert len(places) <= 1
-        assert shapes["time/0/cursor"]["y2"] < shapes["group/1/name"]["y"] - 10
+        assert shapes["time/cursor/0"]["y2"] < shapes["group/1/name"]["y"] - 10

@@ -262,6 +262,15 @@ def test_as_in_apache_kafka_malformed_utf_8_is_replaced():
     assert decode_request(frame.replace(b"ab", b"a\xff")).body.topic_names == ["a\ufffd"]
 
 
+def test_malformed_utf_8_that_could_not_be_written_again_is_refused():
+    """A replacement takes three bytes: the string would not fit into an answer that repeats it."""
+    frame = request("DeleteTopics", 1, {"topic_names": ["a" * 32_767]})
+    with pytest.raises(DecodeError, match="malformed"):
+        decode_request(frame.replace(b"aa", b"a\xff", 1))
+    shorter = request("DeleteTopics", 1, {"topic_names": ["a" * 32_765]})
+    assert decode_request(shorter.replace(b"aa", b"a\xff", 1)).body.topic_names == ["a\ufffd" + "a" * 32_763]
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_varints_read_as_they_were_written(value):
     data = unsigned_varint(value)

@@ -36,6 +36,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         asked, session, incremental = broker.fetch_sessions.open(
             body.session_id if request.version >= 7 else 0,
             body.session_epoch if request.version >= 7 else FINAL_EPOCH,
+            request.version >= TOPIC_IDS,
             asked_partitions(request),
             forgotten_partitions(request),
             now.monotonic_ms,
@@ -43,21 +44,28 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
 
-    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+    def look(expired: bool) -> dict[str, Any] | int:
+        """The answer, or how many bytes are missing for one."""
         answers, size_bytes, failed = read(broker, request, asked)
         if not (expired or failed or size_bytes >= body.min_bytes or not asked):
-            wait.missing_bytes = body.min_bytes - size_bytes
-            return None
+            return body.min_bytes - size_bytes
         if broker.trace:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
         return {"session_id": session.session_id if session else 0, "responses": by_topic(sent, request.version)}
 
+    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+        found = look(expired)
+        if isinstance(found, int):
+            wait.missing_bytes = found
+            return None
+        return found
+
+    found = look(body.max_wait_ms <= 0)
+    if not isinstance(found, int):
+        return found
     keys = [("high_watermark", topic_name(broker, one.topic), one.partition) for one in asked]
-    wait = Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt)
-    if body.max_wait_ms <= 0:
-        wait.attempt(now, expired=True)
-    return wait
+    return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, missing_bytes=found)
 
 
 def asked_partitions(request: Call) -> list[Asked]:

@@ -114,7 +114,7 @@ def produce(
         "log_append_time_ms": append_time_ms,
         "log_start_offset": replica.log.log_start_offset,
     }
-    if request.body.acks != ALL:
+    if request.body.acks != ALL or replica.high_watermark > appended.last_offset:
         return answer, None
     return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer)
 

@@ -1,0 +1,98 @@
+"""Requests of this node to others. Each ends once: in a reply, or in a failure.
+
+A shell keeps one connection for each (node, lane), so that nothing waits behind a request that the other side has
+parked: votes on the lane `quorum`, fetches of followers on `replica_fetch`, everything that is answered at once on
+`control`, markers of transactions on `markers`. The correlation ids are ours; on a lane replies come in the order of
+the requests. A node that is asked for the first time says what it speaks (ApiVersions, KIP-35).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from minikafka.broker.effects import Request
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Endpoint
+from minikafka.wire import messages
+from minikafka.wire.primitives import DecodeError
+from minikafka.wire.schema import Message
+
+CONTROL = "control"
+API_VERSIONS_VERSION = 3
+RETRY_BACKOFF_MS = 100
+
+Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
+
+
+class Asked(NamedTuple):
+    """A request on its way."""
+
+    api: str
+    version: int
+    then: Then
+
+
+class Peers:
+    """addresses: of the other nodes, by node id. versions: what each of them speaks, API key -> (lowest, highest), as
+    soon as it has said so. send: puts a Request into the outbox.
+    """
+
+    def __init__(self, node_id: int, addresses: Mapping[int, Endpoint], send: Callable[[Request], None]) -> None:
+        self.addresses = {node: address for node, address in addresses.items() if node != node_id}
+        self.versions: dict[int, dict[int, tuple[int, int]]] = {}
+        self._client_id = f"broker-{node_id}"
+        self._send = send
+        self._asked: dict[tuple[int, str], dict[int, Asked]] = {}
+        self._greet_at: dict[int, int] = {}  # monotonic ms
+        self._correlation_id = 0
+
+    def start(self, now: Now) -> None:
+        """Ask everybody what they speak."""
+        for node in self.addresses:
+            self._greet(node, now)
+
+    def ask(self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then) -> None:
+        """Send a request. then(reply or None, now): how it ended, called once."""
+        self._correlation_id += 1
+        frame = messages.encode_request(api, version, self._correlation_id, self._client_id, body)
+        self._asked.setdefault((node, lane), {})[self._correlation_id] = Asked(api, version, then)
+        self._send(Request(node, lane, self._correlation_id, frame))
+
+    def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
+        """The reply to the oldest request of this lane. Errors: DecodeError for bytes that are not."""
+        asked = self._asked.get((node, lane))
+        if not asked:
+            raise DecodeError(f"node {node} answers on lane {lane}, where it was not asked")
+        correlation_id, (api, version, then) = next(iter(asked.items()))
+        answered_id, reply = messages.decode_response(api, version, frame)
+        if answered_id != correlation_id:
+            raise DecodeError(f"node {node} answers request {answered_id} where {correlation_id} comes next")
+        del asked[correlation_id]
+        then(reply, now)
+
+    def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
+        """There will be no reply: the connection is lost, or was never made."""
+        asked = self._asked.get((node, lane), {}).pop(correlation_id, None)
+        if asked is not None:
+            asked.then(None, now)
+
+    def tick(self, now: Now) -> None:
+        """Try again where it is time to."""
+        for node in [node for node, at_ms in self._greet_at.items() if at_ms <= now.monotonic_ms]:
+            del self._greet_at[node]
+            self._greet(node, now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return min(self._greet_at.values(), default=None)
+
+    def _greet(self, node: int, now: Now) -> None:
+        def answered(reply: Message | None, now: Now) -> None:
+            if reply is None or reply.error_code:
+                self._greet_at[node] = now.monotonic_ms + RETRY_BACKOFF_MS
+            else:
+                self.versions[node] = {each.api_key: (each.min_version, each.max_version) for each in reply.api_keys}
+
+        software = {"client_software_name": "minikafka", "client_software_version": "1"}
+        self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered)

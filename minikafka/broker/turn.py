@@ -1,0 +1,70 @@
+"""One turn of a node: requests in, effects out. Both shells take it from here, so they keep the same order.
+
+The broker has one request of a connection at a time. When it is finished (answered, done without an answer, refused)
+the connection's next one goes in, after all effects that were there before. A shell says which frame comes next, and
+carries out each effect; everything else is here, and does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.effects import Close, Connection, Done, Notice, Reply, Request
+from minikafka.clock import Now
+
+
+class Shell(Protocol):
+    """What a turn asks of the outside."""
+
+    def next_frame(self, connection: Connection) -> bytearray | None:
+        """The connection's next whole request; None if there is none, or its client doesn't read its answers."""
+
+    def carry_out(self, effect: Reply | Done | Close | Request | Notice) -> None:
+        """Do what the node asks for."""
+
+
+class Turn:
+    """now: reads the shell's clock."""
+
+    def __init__(self, broker: Broker, shell: Shell, now: Callable[[], Now]) -> None:
+        self._broker = broker
+        self._shell = shell
+        self._now = now
+        self._busy: set[Connection] = set()  # a request of theirs is inside the broker
+
+    def admit(self, connection: Connection) -> None:
+        """Let a connection's next request in, unless one is inside."""
+        if connection in self._busy or self._broker.stopped:
+            return
+        frame = self._shell.next_frame(connection)
+        if frame is not None:
+            self._busy.add(connection)
+            try:
+                self._broker.receive(connection, frame, self._now())
+            except AssertionError:  # the broker no longer trusts itself: the node stops
+                raise
+            except Exception as error:
+                bug = f"a request of {connection} met a bug of minikafka's; please report it: {error!r}"
+                self._broker.outbox += [Notice(bug, error), Close(connection, "met a bug of minikafka's (above)")]
+
+    def gone(self, connection: Connection) -> None:
+        """The connection is closed; nothing more comes from it."""
+        self._busy.discard(connection)
+        self._broker.disconnected(connection)
+
+    def drain(self) -> None:
+        """Carry out what the node has left in its outbox, and what comes of it, until it is empty."""
+        outbox = self._broker.outbox
+        while outbox:
+            effects = list(outbox)
+            outbox.clear()
+            freed: list[Connection] = []
+            for effect in effects:
+                if isinstance(effect, Reply | Done | Close):
+                    self._busy.discard(effect.connection)
+                    freed.append(effect.connection)
+                self._shell.carry_out(effect)
+            for connection in freed:
+                self.admit(connection)

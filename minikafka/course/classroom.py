@@ -1,0 +1,158 @@
+"""A class: learners who want to tell the teacher how far they are, and `minikafka class`, which shows it live.
+
+It is a Kafka program like those of the lessons. Each learner's kernel writes to the topic `minikafka-class`, with the
+learner's name as the key; the teacher's consumer reads all of it and keeps the latest record of each key.
+
+Nobody is in a class unless MINIKAFKA_CLASS=host:port and MINIKAFKA_NAME are set where JupyterLab is started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from functools import cache
+from queue import SimpleQueue
+from typing import Any
+
+from minikafka.course.connect import Connection, NobodyAnswers
+
+TOPIC = "minikafka-class"
+BROKER, NAME = "MINIKAFKA_CLASS", "MINIKAFKA_NAME"
+
+_NOBODY = """minikafka class: nobody answers at {bootstrap}. A broker for the class, on this machine:
+  minikafka serve --host 0.0.0.0 --advertised-host ADDRESS-OF-THIS-MACHINE"""
+_DELIVER_WITHIN_MS = 10_000
+_LONGEST_WORD = 24
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where somebody is. at: when that was told, hour and minute."""
+
+    name: str
+    lesson: str
+    predictions: str
+    exercises: str
+    ticket: str
+    at: str
+
+
+# --- the learner's side
+
+
+def tell(lesson: str, predictions: str, exercises: str, ticket: str) -> None:
+    """Say where this learner is, if he or she is in a class. Returns at once: a lesson never waits for its class."""
+    broker, name = os.environ.get(BROKER, "").strip(), os.environ.get(NAME, "").strip()
+    if broker and name:
+        place = {"lesson": lesson, "predictions": predictions, "exercises": exercises, "ticket": ticket}
+        _messenger(broker).put((name, place))
+    elif broker:
+        _say_once(f"minikafka: {BROKER} is set and {NAME} isn't, so your class hears nothing of you.")
+
+
+@cache
+def _messenger(broker: str) -> SimpleQueue[tuple[str, dict[str, str]]]:
+    messages: SimpleQueue[tuple[str, dict[str, str]]] = SimpleQueue()
+    threading.Thread(target=_carry, args=(broker, messages), name="class", daemon=True).start()
+    return messages
+
+
+def _carry(broker: str, messages: SimpleQueue[tuple[str, dict[str, str]]]) -> None:
+    """Sends what comes; what can't be sent is dropped, for the next message says as much and more."""
+    from kafka.errors import KafkaError
+
+    producer = None
+    while True:
+        name, place = messages.get()
+        try:
+            producer = producer or Connection(broker).producer(
+                bootstrap_timeout_ms=_DELIVER_WITHIN_MS, max_block_ms=_DELIVER_WITHIN_MS
+            )
+            producer.send(TOPIC, key=name, value=place).get(timeout=_DELIVER_WITHIN_MS / 1000)
+        except (KafkaError, OSError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            _say_once(f"minikafka: your class's broker {broker} was not told of you ({why}). The lesson goes on.")
+
+
+@cache
+def _say_once(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
+# --- the teacher's side
+
+
+def place_of(record: Any) -> Place | None:
+    """From a record of the topic; None for anything that no learner's kernel wrote."""
+    try:
+        told = json.loads(record.value)
+        words = {each: _word(told[each]) for each in ("lesson", "predictions", "exercises", "ticket")}
+        at = time.strftime("%H:%M", time.localtime(record.timestamp / 1000))
+        return Place(_word(record.key.decode()), **words, at=at)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _word(text: str) -> str:
+    """Names are typed by learners: nothing of a name may move the terminal's cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WORD])
+
+
+def table(places: list[Place]) -> str:
+    """One line a learner: who is furthest behind comes first."""
+    rows = [("name", "lesson", "predictions", "exercises", "exit ticket", "last seen")]
+    rows += [astuple(place) for place in sorted(places, key=lambda place: (place.lesson, place.at, place.name))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def main(args: argparse.Namespace) -> int:
+    """`minikafka class --bootstrap HOST:PORT [--once]`: the table, again whenever somebody gets on; Ctrl-C ends it."""
+    try:
+        watch(args.bootstrap, args.once)
+    except NobodyAnswers:
+        print(_NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def watch(bootstrap: str, once: bool) -> None:
+    """Prints the table whenever it changes; once: as it stands now, and no more."""
+    connection = Connection(bootstrap)
+    connection.check()
+    _create_topic(connection)
+    places: dict[str, Place] = {}
+    clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
+    with closing(connection.consumer(TOPIC, auto_offset_reset="earliest")) as consumer:
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=100)
+        ends = consumer.end_offsets(list(consumer.assignment()))
+        shown = False
+        while not (once and shown):
+            records = [record for records in consumer.poll(timeout_ms=500).values() for record in records]
+            places |= {place.name: place for place in map(place_of, records) if place}
+            caught_up = shown or all(consumer.position(partition) >= end for partition, end in ends.items())
+            if caught_up and (records or not shown):
+                print(f"{clear}{table(list(places.values()))}", flush=True)
+                shown = True
+
+
+def _create_topic(connection: Connection) -> None:
+    from kafka.errors import TopicAlreadyExistsError
+
+    admin = connection.admin()
+    try:
+        admin.create_topics({TOPIC: {"num_partitions": 1}})
+    except TopicAlreadyExistsError:
+        pass
+    finally:
+        admin.close()

@@ -1,0 +1,189 @@
+"""What a lesson's notebook consists of, read from its cells: predictions, exercises, sections, words, minutes.
+
+It runs nothing. Progress, the stated minutes and the tests of the lesson pattern all ask here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+# The model behind a lesson's stated minutes.
+WORDS_A_MINUTE = 100  # of technical prose that is new to the reader, with tables and pictures to look at
+CODE_LINE_MINUTES = 0.08  # five seconds: a line is read, not learnt by heart; a set-up cell's are only run
+RUN_MINUTES = 1.0  # to run a cell, and look at what it shows
+PICTURE_MINUTES = 2.0  # more, where a picture plays
+PREDICTION_MINUTES = 1.5  # to think, choose, and hear the verdict
+EXERCISE_MINUTES = 15.0  # unless its cell's metadata say otherwise: {"minikafka": {"exercise": 1, "minutes": 25}}
+QUESTION_MINUTES = 1.0  # one of an exit ticket
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call of predict, as the notebook has it. name: the variable that it is given to. options: their texts.
+
+    because: is there a sentence for each option?
+    """
+
+    cell: str
+    name: str
+    question: str
+    options: tuple[str, ...]
+    because: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """From one heading of the second level to the next. stretch: left out by whoever has no time."""
+
+    heading: str
+    cells: tuple[Any, ...]
+
+    @property
+    def stretch(self) -> bool:
+        return "(stretch" in self.heading
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(cell["source"] for cell in self.cells if cell["cell_type"] == "markdown")
+
+
+class Contents:
+    """One lesson's notebook. number: its two digits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, path.name[:2]
+        self.cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for cell in self.cells:
+            cell["source"] = "".join(cell["source"])
+
+    @property
+    def code(self) -> list[dict[str, Any]]:
+        return [cell for cell in self.cells if cell["cell_type"] == "code"]
+
+    @property
+    def prose(self) -> str:
+        return "\n\n".join(cell["source"] for cell in self.cells if cell["cell_type"] == "markdown")
+
+    @cached_property
+    def predictions(self) -> tuple[Asked, ...]:
+        return tuple(asked for cell in self.code for asked in _predictions(cell))
+
+    def settled_in(self, asked: Asked) -> set[str]:
+        """The cells that ask or settle a prediction: they name its variable."""
+        named = re.compile(rf"\b{re.escape(asked.name)}\b")
+        return {asked.cell} | {cell["id"] for cell in self.code if asked.name and named.search(cell["source"])}
+
+    @property
+    def exercises(self) -> list[int]:
+        """Their numbers; the exit ticket is none."""
+        named = [cell["metadata"].get("minikafka", {}).get("exercise") for cell in self.code]
+        return [number for number in named if isinstance(number, int)]
+
+    @property
+    def has_ticket(self) -> bool:
+        return any(".exit_ticket(" in cell["source"] for cell in self.code)
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The first one, before any heading of the second level, is called ""."""
+        found: list[tuple[str, list[Any]]] = [("", [])]
+        for cell in self.cells:
+            parts = re.split(r"^(?=## )", cell["source"], flags=re.MULTILINE)
+            for part in parts if cell["cell_type"] == "markdown" else [cell["source"]]:
+                heading = re.match(r"## (.+)", part) if cell["cell_type"] == "markdown" else None
+                if heading:
+                    found.append((heading[1].strip(), []))
+                found[-1][1].append({**cell, "source": part})
+        return [Section(heading, tuple(cells)) for heading, cells in found]
+
+    def section(self, beginning: str) -> Section | None:
+        """The section whose heading begins so."""
+        return next((each for each in self.sections if each.heading.lower().startswith(beginning.lower())), None)
+
+    @property
+    def stated_minutes(self) -> int:
+        """What the title cell says after **Time**: without the stretch, where it names two numbers the smaller."""
+        stated = re.search(r"\*\*Time\*\*([^*]*)", self.prose)
+        numbers = [int(number) for number in re.findall(r"\b\d+\b", re.sub(r"exercise \d+", "", stated[1]))]  # type: ignore[index]
+        return min(numbers)
+
+    def minutes(self, questions: int, stretch: bool = False) -> float:
+        """What the model says: the sections without stretch, or those of the stretch alone.
+
+        questions: of the exit ticket.
+        """
+        chosen = [section for section in self.sections if section.stretch == stretch]
+        ticket = QUESTION_MINUTES * questions * any(
+            ".exit_ticket(" in cell["source"] for section in chosen for cell in section.cells
+        )
+        return ticket + sum(_minutes(cell) for section in chosen for cell in section.cells)
+
+
+def words(markdown: str) -> int:
+    """Words that are read: without the addresses of links and the marks of Markdown."""
+    text = re.sub(r"\]\([^)]*\)", "]", markdown)
+    return len(re.findall(r"[A-Za-z0-9][\w'.,/-]*", text))
+
+
+def _minutes(cell: dict[str, Any]) -> float:
+    source = cell["source"]
+    if cell["cell_type"] == "markdown":
+        return words(source) / WORDS_A_MINUTE
+    about = cell["metadata"].get("minikafka", {})
+    if "exercise" in about:
+        return 0.0 if about["exercise"] == "exit ticket" else float(about.get("minutes", EXERCISE_MINUTES))
+    if "check" in about:
+        return 0.0  # part of the exercise
+    picture = PICTURE_MINUTES * (".play(" in source or "levers." in source)
+    asked = PREDICTION_MINUTES * len(_predictions(cell))
+    lines = 0 if "setup" in cell["metadata"].get("tags", []) else len(source.splitlines())
+    return RUN_MINUTES + CODE_LINE_MINUTES * lines + picture + asked
+
+
+def _predictions(cell: dict[str, Any]) -> list[Asked]:
+    """The calls of predict in a cell. Their arguments are literals; an f-string's question keeps its holes."""
+    try:
+        tree = ast.parse(cell["source"])
+    except SyntaxError:  # a stub, or a cell magic
+        return []
+    found = []
+    targets = {id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "predict":
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
+            question = node.args[0] if node.args else given["question"]
+            options = node.args[1] if len(node.args) > 1 else given["options"]
+            pairs = list(_options(options))
+            because = bool(pairs) and all(has for _, has in pairs)
+            texts = tuple(text for text, _ in pairs)
+            found.append(Asked(cell["id"], targets.get(id(node), ""), _text(question), texts, because))
+    return found
+
+
+def _options(node: ast.expr) -> Iterator[tuple[str, bool]]:
+    if isinstance(node, ast.Dict):
+        yield from ((_text(key), True) for key in node.keys if key is not None)
+    for each in getattr(node, "elts", []):
+        pair = isinstance(each, ast.Tuple) and len(each.elts) == 2
+        yield (_text(each.elts[0]), True) if pair else (_text(each), False)
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
+@cache
+def contents() -> dict[str, Contents]:
+    """Lesson number -> its contents, in the order of the course."""
+    return {path.name[:2]: Contents(path) for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}

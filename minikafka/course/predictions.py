@@ -1,0 +1,80 @@
+"""A question that the learner answers before an experiment runs.
+
+    q1 = predict("How often is it paid?", {
+        "once": "The group commits only after the work, so ...",
+        "twice": "A was killed between its work and its commit, so ...",
+    }, mine=None)
+    cluster.play(q1, surprise=..., answer=...)    # or, where no picture settles it: q1.settle(answer)
+
+The learner hears the sentence of the option that he or she chose, and that of the right one. What a kernel remembers is
+for which run a number was written: a number that was written before the first run says nothing about a changed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from minikafka.course import progress
+from minikafka.course.verdicts import Said
+from minikafka.theatre.prediction import Prediction as Verdict
+
+Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]
+
+_first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question with its options, numbered from 1. mine: the learner's choice, or None for not yet.
+
+    because: for each option the sentence that is true of it; empty when the lesson gives none.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    mine: int | None = None
+    because: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"Predict. {self.question}"]
+        for number, option in enumerate(self.options, 1):
+            lines.append(f"  {'>' if number == self.mine else ' '} {number}  {option}")
+        if self.mine is None:
+            lines.append("Write your number as mine=... in this cell and run it again.")
+        else:
+            lines.append(f"You say {self.mine}. Now run the next cell.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def settle(self, answer: int) -> Said:
+        """What you said beside what it was, where no picture settles it. answer: the number of an option, computed."""
+        another_run = self.mine is not None and not self.settled_by(str(answer))
+        return Said(Verdict(self.question, self.options, self.mine, answer, self.because, another_run).verdict)
+
+    def settled_by(self, run: str) -> bool:
+        """Note that this run settles it. False when `mine` was written for another run, the first that it met."""
+        if self.mine is None or _first_runs.setdefault((self.question, self.options, self.mine), run) != run:
+            return False
+        progress.predicted(self.question)
+        return True
+
+
+def predict(question: str, options: Options, mine: int | None = None) -> Prediction:
+    """A question to settle by running something. Choose before you run: a wrong prediction teaches the most.
+
+    options: texts; or text -> the sentence that is true of it, as a dictionary or as pairs.
+    """
+    pairs = list(options.items()) if isinstance(options, Mapping) else [_pair(option) for option in options]
+    texts = tuple(text for text, _ in pairs)
+    because = tuple(sentence for _, sentence in pairs)
+    if any(because) and not all(because):
+        raise ValueError(f"every option needs the sentence that is true of it: {texts[because.index('')]!r} has none")
+    if mine is not None and (isinstance(mine, bool) or mine not in range(1, len(texts) + 1)):
+        raise ValueError(f"mine is {mine!r}, and the options have the numbers 1 to {len(texts)}")
+    return Prediction(question, texts, mine, because if any(because) else ())
+
+
+def _pair(option: str | tuple[str, str]) -> tuple[str, str]:
+    return (option, "") if isinstance(option, str) else option

@@ -1,0 +1,105 @@
+"""What the learner has done: predictions made, exercises solved, exit tickets answered.
+
+It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that run there; a lesson that runs
+anywhere else (a test, a look at the originals) remembers it while its kernel runs. Nothing leaves the machine, unless
+the learner joins a class (classroom.py). A prediction counts when its number is written in the cell: what is clicked in
+a picture stays in the picture.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from minikafka.course import classroom
+from minikafka.course.contents import Contents, contents
+from minikafka.course.verdicts import Said
+
+MY = Path(__file__).resolve().parents[2] / "my"
+
+# {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}}
+_in_this_kernel: dict[str, dict[str, Any]] = {}
+
+
+def predicted(question: str) -> None:
+    """A prediction of the learner's own was settled. One that stands in no lesson counts for none."""
+    for number, lesson in contents().items():
+        if question in {asked.question for asked in lesson.predictions}:
+            _add(number, "predictions", question)
+
+
+def solved(number: str, exercise: int) -> None:
+    """The check of an exercise held."""
+    _add(number, "exercises", exercise)
+
+
+def answered(number: str, right: int, of: int) -> None:
+    """An exit ticket was handed in."""
+    _write(number, "ticket", [right, of])
+
+
+def progress(only: str | None = None) -> Said:
+    """What is done and what is left, a line a lesson; with a number, that lesson's line alone."""
+    done = _done()
+    chosen = [lesson for number, lesson in contents().items() if only in (None, number)]
+    rows = [("lesson", "predictions", "exercises", "exit ticket")]
+    rows += [_row(lesson, done.get(lesson.number, {})) for lesson in chosen]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
+    return Said("\n".join(line.rstrip() for line in lines))
+
+
+def _row(lesson: Contents, done: dict[str, Any]) -> tuple[str, str, str, str]:
+    made = len({asked.question for asked in lesson.predictions} & set(done.get("predictions", [])))
+    solved = len(set(lesson.exercises) & set(done.get("exercises", [])))
+    ticket = done.get("ticket")
+    return (
+        lesson.path.stem.replace("_", " "),
+        _of(made, len(lesson.predictions)),
+        _of(solved, len(lesson.exercises)),
+        _of(*ticket) if ticket else "not yet" if lesson.has_ticket else "-",
+    )
+
+
+def _of(done: int, there_are: int) -> str:
+    return f"{done} of {there_are}" if there_are else "-"
+
+
+def _add(number: str, what: str, which: Any) -> None:
+    before = _done().get(number, {}).get(what, [])
+    if which not in before:
+        _write(number, what, [*before, which])
+
+
+def _write(number: str, what: str, value: Any) -> None:
+    done = _done()  # read again: another lesson's kernel may have written meanwhile
+    done.setdefault(number, {})[what] = value
+    _in_this_kernel.setdefault(number, {})[what] = value
+    if _here():
+        partial = _file().with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):  # a full disk is no reason to stop a lesson
+            partial.write_text(json.dumps(done, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            partial.replace(_file())
+    classroom.tell(number, *_row(contents()[number], done[number])[1:])
+
+
+def _done() -> dict[str, dict[str, Any]]:
+    if not _here():
+        return {number: dict(lesson) for number, lesson in _in_this_kernel.items()}
+    try:
+        found = json.loads(_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not there yet, or somebody has edited it
+        found = {}
+    return found if isinstance(found, dict) else {}
+
+
+def _here() -> bool:
+    """Does this notebook stand in the learner's folder? A kernel runs where its notebook is."""
+    return Path.cwd() == MY
+
+
+def _file() -> Path:
+    return MY / "progress.json"

@@ -1,0 +1,41 @@
+"""The limit of open files, shared out: a connection that took the last one would stop the node at its next append."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minikafka.server.addresses import CannotServe
+from minikafka.storage.disk import MAX_OPEN_FILES
+
+WANTED = 10_240  # systems give 256 (macOS) or 1,024 unless asked for more; macOS never gives more than this
+SPARE = 50  # standard streams, the listener, the loop's own, the lock, the trace, a checkpoint that is being written
+LEAST = 100
+
+
+class Share(NamedTuple):
+    """How many files the disk may keep open, and how many connections there may be."""
+
+    disk: int
+    connections: int
+
+
+def share(limit: int) -> Share:
+    """The disk gets what it likes, but never more than connections get."""
+    if limit < LEAST:
+        raise CannotServe(f"the limit of open files is {limit}: raise it to at least {LEAST} (ulimit -n {LEAST}).")
+    disk = min(MAX_OPEN_FILES, (limit - SPARE) // 2)
+    return Share(disk, limit - SPARE - disk)
+
+
+def raised_limit() -> int:
+    """Ask the system for as many open files as we like; how many we have got."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return WANTED
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return WANTED if soft == resource.RLIM_INFINITY else soft

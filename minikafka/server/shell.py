@@ -1,0 +1,357 @@
+"""The asyncio shell around one broker: sockets and time go in, what the broker left in its outbox goes out.
+
+The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one timer is set for the broker's
+next deadline. Everything runs on one thread, so the broker never sees two things at once.
+
+Memory is bounded over all connections (budget.py). When requests that are not whole yet, or wait for their turn, fill
+their budget, connections give way; until then one turn of the event loop can double them at most, as a frame grows so.
+When answers that clients have not read fill theirs, who asks for more waits; if that has not helped for
+PATIENCE_SECONDS, connections that don't read give way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.effects import Close, Effect, Notice, Reply, Request
+from minikafka.broker.turn import Turn
+from minikafka.clock import Now
+from minikafka.server.budget import Budget
+from minikafka.server.connection import SCRATCH_BYTES, Connection
+from minikafka.server.log import log
+from minikafka.server.peers import Lane
+from minikafka.wire.primitives import DecodeError
+
+if TYPE_CHECKING:
+    import socket
+
+    from minikafka.server.handshakes import Handshakes
+
+LISTENER = "PLAINTEXT"
+FLUSH_SECONDS = 2.0  # how long a stopping server waits for clients to read their last answers
+PATIENCE_SECONDS = 2.0  # how long a request waits for others to read their answers
+LOOK_AGAIN_SECONDS = 0.25  # while a request waits so
+ONCE_SECONDS = 1.0  # what may happen a thousand times a second is told once in it
+
+
+def now() -> Now:
+    return Now(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000)
+
+
+class Server:
+    """The life of the sockets of one broker.
+
+    max_connections: one more is closed at once; max.connections, if lower, counts. handshakes: for --verbose.
+    after_turn: called when a turn's answers are about to be sent.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        max_connections: int,
+        handshakes: Handshakes | None = None,
+        after_turn: Callable[[], object] | None = None,
+    ) -> None:
+        config = broker.config
+        self.broker = broker
+        self.max_frame_bytes: int = config["socket.request.max.bytes"]
+        self.requests = Budget(2 * (self.max_frame_bytes + SCRATCH_BYTES))  # so that half of it is always others'
+        self.answers = Budget(4 * config["fetch.max.bytes"])  # a few of the largest, and many ordinary ones
+        self.connections: set[Connection] = set()
+        self._max_connections = min(max_connections, config["max.connections"])
+        self._turned_away = 0
+        self._idle_seconds = config["connections.max.idle.ms"] / 1000
+        self._handshakes = handshakes
+        self._after_turn = after_turn
+        self._timer: asyncio.TimerHandle | None = None
+        self._full = False  # requests are, and somebody will have to give way
+        self._turn = Turn(broker, self, now)
+        self._touched: dict[Connection, None] = {}  # by the turn, in the order in which they were answered
+        self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
+        self._held_back: dict[Connection, float] = {}  # requests that wait until answers are read, and since when
+        self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
+        self._ready = False
+        self._stopping = False
+        self._bug: BaseException | None = None
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._callback_failed)
+
+    # --- the life of the server ---
+
+    async def run(self, listener: socket.socket, say_ready: Callable[[], object]) -> None:
+        """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why."""
+        self.broker.start(now())
+        self._drain()
+        if self.broker.stopped:
+            return
+        listener.setblocking(False)
+        listener.listen(512)
+        accepting = asyncio.create_task(self._accept(listener))
+        accepting.add_done_callback(self._accepting_ended)
+        if self._idle_seconds >= 0:
+            self._close_idle()
+        try:
+            while not (self.broker.ready or self.broker.stopped or self._stopping):
+                await self._next_change()
+            if self.broker.ready and not self._stopping:
+                say_ready()
+            while not (self._stopping or self.broker.stopped):
+                await self._next_change()
+        finally:
+            accepting.cancel()
+            listener.close()
+        if not self.broker.stopped:
+            self.broker.stop(now())  # answers what is parked, writes the clean shutdown marker
+            self._drain()
+        await self._hang_up()
+
+    def stop(self) -> None:
+        """Ask for a clean stop; run() returns soon after."""
+        self._stopping = True
+        self._changed.set()
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """One at a time, so that no burst opens more than there is room for (asyncio's own way takes a hundred)."""
+        while True:
+            try:
+                client, _ = await self._loop.sock_accept(listener)
+                if len(self.connections) < self._max_connections:
+                    await self._loop.connect_accepted_socket(lambda: Connection(self), client)
+                else:
+                    client.close()
+                    self._turn_away()
+                    await asyncio.sleep(0)  # sock_accept doesn't wait while somebody stands at the door
+            except ConnectionError:
+                pass  # gone before it came
+            except OSError as error:  # the whole system has no more open files or no memory
+                log(f"can't accept a connection: {error.strerror}; trying again in {ONCE_SECONDS:.0f} s.")
+                await asyncio.sleep(ONCE_SECONDS)
+
+    def _turn_away(self) -> None:
+        if not self._turned_away:
+            self._loop.call_later(ONCE_SECONDS, self._tell_turned_away)
+        self._turned_away += 1
+
+    def _tell_turned_away(self) -> None:
+        log(
+            f"turned away {self._turned_away} connection(s): {self._max_connections} at a time are what "
+            "max.connections and the limit of open files (ulimit -n) allow."
+        )
+        self._turned_away = 0
+
+    async def _next_change(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()
+        if self._bug:
+            raise self._bug
+
+    def _callback_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error in a callback: of the system's it is only said; of ours it stops the node."""
+        error = context.get("exception")
+        if error is None or isinstance(error, OSError):
+            log(f"{context['message']}: {error}")
+        else:
+            self._bug = error
+            self._changed.set()
+
+    def _accepting_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._bug = task.exception()
+            self._changed.set()
+
+    async def _hang_up(self) -> None:
+        """Close all connections; give clients a moment to read the last answers."""
+        if self._timer:
+            self._timer.cancel()
+        for lane in self._lanes.values():
+            lane.close()
+        for connection in list(self.connections):
+            connection.close()
+        patience = self._loop.time() + FLUSH_SECONDS
+        while self.connections and self._loop.time() < patience:
+            await asyncio.sleep(0.01)
+        for connection in list(self.connections):
+            connection.transport.abort()
+
+    # --- one turn: requests in, answers out ---
+
+    def turn(self, connection: Connection) -> None:
+        """Something came from this client, or it has read its answers: pass its request on, then send whatever the
+        broker has left for anybody.
+        """
+        connection.active_at = self._loop.time()
+        self._turn.admit(connection)
+        connection.send()  # also settles whether we go on reading
+        if self.requests.full and not self._full:
+            self._full = True
+            self._loop.call_soon(self._drop_half_requests)  # once everybody whose bytes are there has had its turn
+        self._drain()
+
+    def next_frame(self, connection: Any) -> bytearray | None:
+        """A turn asks for the connection's next request."""
+        if self._stopping or not connection.asks:
+            return None
+        if self.answers.full:
+            self._hold_back(connection)
+            return None
+        frame: bytearray = connection.next_frame()
+        if self._handshakes:
+            self._handshakes.asked(connection, frame)
+        return frame
+
+    def carry_out(self, effect: Effect) -> None:
+        """A turn passes on what the broker asks for. Answers are kept, for one write a connection."""
+        if isinstance(effect, Notice):
+            log(effect.line, effect.error if self._handshakes else None)  # a traceback with --verbose
+        elif isinstance(effect, Request):
+            self._ask(effect)
+        else:
+            connection: Any = effect.connection
+            self._touched[connection] = None
+            if isinstance(effect, Reply):
+                if self._handshakes:
+                    self._handshakes.answered(connection, effect.frame)
+                connection.answer(effect.frame)
+            elif isinstance(effect, Close):
+                self.refuse(connection, effect.why)
+
+    def _drain(self) -> None:
+        """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
+        while self.broker.outbox or self._let_go_on():
+            self._turn.drain()
+        if self._after_turn:
+            self._after_turn()
+        touched, self._touched = self._touched, {}
+        for connection in touched:
+            connection.send()
+        self._settle()
+
+    def _settle(self) -> None:
+        """After each turn: one timer for the broker's next deadline."""
+        broker = self.broker
+        if broker.stopped or broker.ready != self._ready:
+            self._ready = broker.ready
+            self._changed.set()
+        if broker.stopped or self._stopping:
+            return
+        at = broker.next_deadline() / 1000
+        if self._timer and self._timer.when() <= at:
+            return  # a tick too many costs less than a timer a request
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.broker.tick(now())
+        self._drain()
+
+    # --- memory over all ---
+
+    def _hold_back(self, connection: Connection) -> None:
+        """Its request waits: there are as many answers that nobody has read yet as memory is meant for."""
+        if not self._held_back:
+            self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
+        self._held_back.setdefault(connection, self._loop.time())
+
+    def _let_go_on(self) -> bool:
+        """Pass on requests that were held back, now that there is room; says whether the broker had an answer."""
+        while self._held_back and not self.answers.full and not self.broker.outbox:
+            connection = next(iter(self._held_back))
+            del self._held_back[connection]
+            self._turn.admit(connection)
+        return bool(self.broker.outbox)
+
+    def _look_again(self) -> None:
+        """While requests are held back: whose answers were read meanwhile, and who has waited long enough."""
+        for connection in self.answers.holders():
+            connection.count_unread()
+        self._drain()
+        overdue = self._loop.time() - PATIENCE_SECONDS
+        while self._held_back and self.answers.full and next(iter(self._held_back.values())) <= overdue:
+            self._drop_a_lazy_reader()
+            self._drain()
+        if self._held_back:
+            self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
+
+    def _drop_a_lazy_reader(self) -> None:
+        budget = self.answers
+        lazy = budget.who_gives_way()
+        log(
+            f"closed the connection of {lazy}, which does not read {budget.held(lazy)} of {budget.total_bytes} bytes "
+            f"of answers, above {budget.most_bytes}, while others wait."
+        )
+        lazy.abort()
+
+    def _drop_half_requests(self) -> None:
+        self._full = False
+        budget = self.requests
+        while budget.full:
+            hog = budget.who_gives_way()
+            self.refuse(
+                hog,
+                f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished requests, "
+                f"above {budget.most_bytes}",
+            )
+
+    # --- connections ---
+
+    def connected(self, connection: Connection) -> None:
+        connection.active_at = self._loop.time()
+        self.connections.add(connection)
+        self.broker.connected(connection, LISTENER, connection.host)
+        if self._handshakes:
+            self._handshakes.connected(connection)
+
+    def disconnected(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self._held_back.pop(connection, None)
+        if self._handshakes:
+            self._handshakes.left(connection)
+        self._turn.gone(connection)
+        self._drain()
+
+    # --- other nodes ---
+
+    def _ask(self, request: Request) -> None:
+        key = request.node, request.lane
+        lane = self._lanes.get(key)
+        if lane is None or lane.closed:
+            address = self.broker.peers.addresses[request.node]
+            lane = self._lanes[key] = Lane(address, self.max_frame_bytes, self._replied, self._failed)
+        lane.ask(request)
+
+    def _replied(self, request: Request, frame: bytearray) -> None:
+        try:
+            self.broker.receive_reply(request.node, request.lane, frame, now())
+        except DecodeError as error:
+            log(f"closed the connection to node {request.node}, which sent no answer: {error}.")
+            self._lanes[request.node, request.lane].close()
+            self._failed([request])
+        self._drain()
+
+    def _failed(self, requests: list[Request]) -> None:
+        for request in requests:
+            self.broker.request_failed(request.node, request.lane, request.correlation_id, now())
+        if not self._stopping:
+            self._drain()
+
+    # --- connections ---
+
+    def refuse(self, connection: Connection, why: str) -> None:
+        """Close one connection and say why; nobody else is touched."""
+        log(f"closed the connection of {connection}, which {why}.")
+        connection.close()
+
+    def _close_idle(self) -> None:
+        """connections.max.idle.ms; a connection that we closed and whose client never reads goes the same way."""
+        oldest = self._loop.time() - self._idle_seconds
+        for connection in list(self.connections):
+            if connection.active_at <= oldest:
+                connection.transport.abort() if connection.closed else connection.close()
+        self._loop.call_later(min(self._idle_seconds / 2, 60.0), self._close_idle)

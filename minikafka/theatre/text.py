@@ -1,0 +1,50 @@
+"""What clients, groups and records are named is text, whatever it holds: the one place where it becomes a picture's.
+
+Names come in through readable(): one line, nothing invisible, not too long. They go out through escape() into HTML and
+SVG, and through script_json() into the page's data.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+from minikafka.trace import Event, printable
+
+MOST = 200  # characters of one name, key or value that a picture holds
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, Char: not even escaped
+IN_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")  # may end the script element, or can't be written as UTF-8
+
+
+def readable(value: Any) -> Any:
+    """Events, or any plain data, with every text in them printable. Equal texts stay equal, so joins by name hold."""
+    if isinstance(value, str):
+        return value if len(value) <= MOST and value.isprintable() else printable(value, MOST)
+    if isinstance(value, Event):
+        given = value.id, value.node, value.cause, value.detail
+        shown = [readable(each) for each in given]
+        return value if list(given) == shown else Event(shown[0], value.at, shown[1], value.kind, shown[2], shown[3])
+    if isinstance(value, dict):
+        return {readable(key): readable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(readable(each) for each in value)
+    return value
+
+
+def escape(text: str) -> str:
+    """Text as HTML and XML hold it, in an element or in a quoted attribute."""
+    return html.escape(NOT_XML.sub("\ufffd", text))
+
+
+def script_json(data: Any) -> str:
+    """Data as JSON that no script element ends before its end."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return IN_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def key_part(name: str) -> str:
+    """A name as one part of a shape's key, whose parts are divided by slashes."""
+    return name.replace("%", "%25").replace("/", "%2F")

@@ -1,0 +1,204 @@
+"""Nothing counts before the others agreed: a second replica, played by the test, that answers late or never.
+
+It is in sync with every partition, and a voter of the metadata quorum; the node under test leads both.
+"""
+
+
+import pytest
+
+from minikafka.clock import Now
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.wire.errors import Error
+from minikafka.wire.messages import encode_versioned
+from tests.broker.node import WALL_MS, Node
+
+RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
+SOON_MS = 100
+
+
+class Pair(Node):
+    """Broker 1, which leads, and broker 2, which fetches when the test says so."""
+
+    def start(self):
+        self.broker = self.new_broker()
+        self.broker.quorum._voters = (1, 2)
+        self.broker.start(self.now)
+        self.connect("client")
+
+    def fetch_metadata(self):
+        quorum = self.broker.quorum
+        while quorum.high_watermark < quorum.end_offset:
+            quorum.replica.follower_fetched(2, quorum.end_offset)
+            self.broker.tick(self.now)
+
+    def fetch_records(self, topic="orders"):
+        replica = self.broker.replicas.leader(topic, 0)
+        replica.follower_fetched(2, replica.log.log_end_offset)
+        self.broker.tick(self.now)
+
+    def pass_time(self, ms):
+        self._go_to(self.now.monotonic_ms + ms)
+
+
+@pytest.fixture
+def empty():
+    """A pair whose second voter has not answered yet."""
+    return Pair()
+
+
+@pytest.fixture
+def pair(empty):
+    """With topics `orders` and `__consumer_offsets`, one partition each, both brokers in sync."""
+    empty.fetch_metadata()
+    empty.pass_time(SOON_MS)
+    broker = empty.broker
+    second = controller.register_broker(2, b"2" * 16, b"d" * 16, {"PLAINTEXT": ("two", 9092)}, broker.quorum.end_offset)
+    broker.quorum.append(second, empty.now)
+    empty.fetch_metadata()
+    for name in ("orders", OFFSETS_TOPIC):
+        placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
+        topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": placed}
+        empty.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
+        empty.fetch_metadata()
+        assert empty.answer().topics[0].error_code == Error.NONE
+    empty.pass_time(SOON_MS)
+    empty.fetch_records(OFFSETS_TOPIC)
+    empty.pass_time(SOON_MS)
+    return empty
+
+
+def produce(pair, value="a", acks=-1, timeout_ms=1000, **of_batch):
+    answer = pair.produce("orders", value, acks=acks, **of_batch)
+    return None if answer is None else (answer.error_code, answer.base_offset)
+
+
+# -- producers and consumers
+
+
+def test_acks_all_is_answered_when_the_in_sync_replicas_have_the_records(pair):
+    assert produce(pair) is None
+    pair.fetch_records()
+    answer = pair.answer("Produce", 9).responses[0].partition_responses[0]
+    assert (answer.error_code, answer.base_offset) == (Error.NONE, 0)
+
+
+def test_acks_1_is_answered_at_once(pair):
+    assert produce(pair, acks=1) == (Error.NONE, 0)
+
+
+def test_acks_all_gives_up_after_the_requests_timeout_and_the_records_may_still_come_to_count(pair):
+    assert produce(pair) is None
+    pair.pass_time(1000)
+    answer = pair.answer("Produce", 9).responses[0].partition_responses[0]
+    assert answer.error_code == Error.REQUEST_TIMED_OUT
+    pair.fetch_records()
+    assert pair.values("orders") == ["a"]
+
+
+def test_kip_98_a_batch_that_is_there_already_waits_like_a_new_one(pair):
+    numbered = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    assert produce(pair, acks=1, **numbered) == (Error.NONE, 0)
+    assert produce(pair, **numbered) is None
+    pair.fetch_records()
+    assert pair.answer("Produce", 9).responses[0].partition_responses[0].base_offset == 0
+
+
+def test_a_leader_that_was_replaced_meanwhile_promises_nothing(pair):
+    assert produce(pair) is None
+    fields = {"partition_id": 0, "topic_id": pair.broker.image.topics["orders"].topic_id, "leader": 2}
+    pair.broker.quorum.append([controller.MetadataRecord("PartitionChangeRecord", 2, fields)], pair.now)
+    pair.fetch_metadata()
+    answer = pair.answer("Produce", 9).responses[0].partition_responses[0]
+    assert answer.error_code == Error.NOT_LEADER_OR_FOLLOWER
+
+
+def test_consumers_do_not_see_what_does_not_count(pair):
+    produce(pair, acks=1)
+    assert pair.values("orders") == []
+    pair.send_fetch("orders", max_wait_ms=500)
+    assert pair.answer() is None
+    pair.fetch_records()
+    assert len(pair.answer("Fetch", 12).responses[0].partitions[0].records) > 0
+
+
+# -- groups
+
+
+def commit(pair, offset):
+    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
+    pair.send("OffsetCommit", 5, group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+
+
+def test_a_committed_offset_is_not_there_before_it_counts(pair):
+    commit(pair, 7)
+    assert pair.answer() is None
+    pair.connect("other")
+    pair.send("OffsetFetch", 5, connection="other", group_id="g", topics=[{"name": "orders", "partition_indexes": [0]}])
+    assert pair.answer().topics[0].partitions[0].committed_offset == -1
+    pair.fetch_records(OFFSETS_TOPIC)
+    assert pair.answer("OffsetCommit", 5).topics[0].partitions[0].error_code == Error.NONE
+    found = pair.call("OffsetFetch", 5, group_id="g", topics=[{"name": "orders", "partition_indexes": [0]}])
+    assert found.topics[0].partitions[0].committed_offset == 7
+
+
+# -- the metadata quorum
+
+
+def test_a_node_is_ready_only_when_its_registration_is_committed(empty):
+    empty.pass_time(10_000)
+    assert not empty.broker.ready
+    assert empty.broker.image.brokers == {}
+    empty.fetch_metadata()
+    empty.pass_time(SOON_MS)
+    assert empty.broker.ready
+
+
+def new_topic(name):
+    return {"topics": [{"name": name, "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 1000}
+
+
+def test_a_topic_is_there_when_its_records_are_committed(pair):
+    pair.send("CreateTopics", 5, **new_topic("new"))
+    assert pair.answer() is None
+    assert "new" not in pair.broker.image.topics
+    pair.fetch_metadata()
+    assert pair.answer().topics[0].error_code == Error.NONE
+    assert "new" in pair.broker.image.topics
+
+
+def test_the_controller_decides_on_committed_state_only(pair):
+    pair.send("CreateTopics", 5, **new_topic("new"))
+    pair.connect("other")
+    pair.send("CreateTopics", 5, connection="other", **new_topic("new"))
+    assert pair.out() == []
+    pair.fetch_metadata()
+    codes = [reply.connection for reply in pair.broker.outbox]
+    assert codes == ["client", "other"]
+    first, second = pair.out()
+    assert first.frame != second.frame, "the second one hears TOPIC_ALREADY_EXISTS"
+
+
+def test_what_is_never_committed_is_never_answered_with_success(pair):
+    pair.send("CreateTopics", 5, **new_topic("new"))
+    pair.pass_time(30_000)
+    assert pair.closed(), "CreateTopics has no error for the whole"
+    assert "new" not in pair.broker.image.topics
+
+
+def test_kip_730_a_producer_id_waits_for_its_block(pair):
+    pair.send("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
+    assert pair.answer() is None
+    pair.fetch_metadata()
+    first = pair.answer().producer_id
+    assert pair.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000).producer_id == first + 1
+
+
+def test_what_a_restart_finds_uncommitted_counts_only_with_the_new_leader_epoch(pair):
+    pair.send("CreateTopics", 5, **new_topic("new"))
+    pair.disk.crash()
+    pair.now = Now(pair.now.monotonic_ms, WALL_MS)
+    pair.start()
+    assert "new" not in pair.broker.image.topics
+    pair.fetch_metadata()
+    assert "new" in pair.broker.image.topics

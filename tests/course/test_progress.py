@@ -1,0 +1,100 @@
+"""What a learner has done is kept in his or her own folder, and nowhere else."""
+
+import json
+
+import pytest
+
+from minikafka.course import classroom, lessons, predictions, progress
+from minikafka.course.contents import contents
+from tests.course.answers import solution
+
+
+@pytest.fixture(autouse=True)
+def a_kernel_that_has_just_started(monkeypatch):
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    monkeypatch.setattr(predictions, "_first_runs", {})
+
+
+@pytest.fixture
+def my(tmp_path, monkeypatch):
+    """The kernel runs in the learner's folder."""
+    monkeypatch.setattr(progress, "MY", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def do_some_of_lesson_02():
+    lesson = lessons.lesson.__wrapped__("02")
+    asked = contents()["02"].predictions[0]
+    predictions.predict(asked.question, asked.options, mine=1).settle(1)
+    lesson.check(1, solution("02", 1, "my_partition"))
+    lesson.check(2, 7)
+    lesson.exit_ticket(*[question.right for question in lesson._module.EXIT_TICKET])
+    return lesson
+
+
+def test_a_lesson_says_what_is_done_of_it(my):
+    lesson = do_some_of_lesson_02()
+    questions = len(lesson._module.EXIT_TICKET)
+    head, row = lesson.progress().splitlines()
+    assert head.split("  ")[0] == "lesson"
+    assert [word.strip() for word in row.split("  ") if word] == [
+        "02 partitions and keys",
+        "1 of 4",
+        "1 of 3",
+        f"{questions} of {questions}",
+    ]
+
+
+def test_the_overview_has_every_lesson_and_survives_the_kernel(my, monkeypatch):
+    do_some_of_lesson_02()
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    rows = progress.progress().splitlines()[1:]
+    assert [row[:2] for row in rows] == list(contents())
+    assert "1 of 3" in rows[2] and "0 of 2" in rows[1] and "not yet" in rows[1]
+    saved = json.loads((my / "progress.json").read_text(encoding="utf-8"))
+    assert saved["02"]["exercises"] == [1]
+    assert [path.name for path in my.iterdir()] == ["progress.json"]
+
+
+def test_outside_the_learners_folder_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "MY", tmp_path / "my")
+    monkeypatch.chdir(tmp_path)
+    lesson = do_some_of_lesson_02()
+    assert "1 of 3" in lesson.progress()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prediction_counts_only_if_it_was_made(my):
+    asked = contents()["02"].predictions[0]
+    predictions.predict(asked.question, asked.options).settle(1)
+    assert "0 of 4" in progress.progress("02")
+    predictions.predict(asked.question, asked.options, mine=2).settle(1)
+    predictions.predict("A question of one's own?", ["yes", "no"], mine=2).settle(1)
+    assert "1 of 4" in progress.progress("02")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
+def test_a_file_that_somebody_has_broken_begins_anew(my, text):
+    (my / "progress.json").write_text(text, encoding="latin-1")
+    progress.solved("05", 1)
+    assert "1 of 2" in progress.progress("05")
+
+
+def test_two_lessons_in_two_kernels_keep_what_the_other_has_done(my, monkeypatch):
+    progress.solved("05", 1)
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    progress.solved("06", 2)
+    assert "1 of 2" in progress.progress("05") and "1 of 2" in progress.progress("06")
+
+
+def test_a_class_is_told_the_same_line(my, monkeypatch):
+    told = []
+    monkeypatch.setattr(classroom, "tell", lambda *words: told.append(words))
+    progress.solved("05", 1)
+    assert told == [("05", "0 of 4", "1 of 2", "not yet")]
+
+
+def test_a_folder_that_cannot_be_written_stops_no_lesson(my):
+    (my / "progress.json").mkdir()
+    progress.solved("05", 1)

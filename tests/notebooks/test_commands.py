@@ -1,0 +1,31 @@
+"""What teachers and learners are told to type can be typed."""
+
+import re
+import shlex
+
+import pytest
+
+import tasks
+from minikafka.__main__ import parser
+from minikafka.course.contents import NOTEBOOKS
+
+PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
+OURS = re.compile(r"\bminikafka ((?:serve|demo|doctor|lesson \d|class)\b[^`<\n]*)")
+TASKS = re.compile(r"tasks\.py (\w+)")
+
+
+def told():
+    """(page, words) of each command of ours."""
+    for page in sorted(PAGES):
+        for found in OURS.finditer(page.read_text(encoding="utf-8")):
+            yield pytest.param(shlex.split(found[1], comments=True), id=f"{page.name}: {found[1].strip()[:40]}")
+
+
+@pytest.mark.parametrize("words", list(told()))
+def test_a_command_is_one(words):
+    parser().parse_args([word.rstrip(".,:;") for word in words])
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.name)
+def test_a_task_is_one(page):
+    assert set(TASKS.findall(page.read_text(encoding="utf-8"))) <= set(tasks.TASKS)

@@ -1,0 +1,154 @@
+"""The pattern of a lesson (CONTRIBUTING, Changing a lesson), as far as a machine can see it.
+
+NOT_YET names what older lessons still lack. It only gets shorter: an entry that is no longer true fails, too.
+"""
+
+import json
+import re
+
+import pytest
+
+from minikafka.course import claims
+from minikafka.course.contents import Contents, contents
+from minikafka.course.lessons import lesson
+
+FIRST_CELL_LINES = 15
+QUESTIONS, ON_EARLIER_LESSONS = 5, 2
+MOST_MINUTES = 75
+MINUTES_OFF = 0.15  # the stated minutes may differ from the model's by this part
+WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key points
+
+NOT_YET = {
+    "first cell": {"02", "03", "04", "05", "06", "07"},
+    "key points": {"01", "02", "03", "04", "05", "06", "07", "17"},
+    "exit ticket": {"01", "02", "03", "04", "05", "06", "07", "17"},
+    "at work": {"01", "02", "03", "04", "05", "06", "07", "17"},
+    "simplified": set(),
+    "next lesson": {"01", "02", "03", "04", "05", "06", "07"},
+    "because": {"00", "01", "02", "03", "04", "05", "06", "07", "17"},
+    "predictions in the ledger": {"01", "02", "03", "06", "07"},
+    "minutes": {"00", "01", "02", "03", "04", "05", "06", "07", "17"},
+    "at most 75 minutes": {"01", "02", "03", "04", "05", "06", "07", "17"},
+}
+
+
+def first_cell(found):
+    """At most 15 lines: helpers live in the library."""
+    return len(found.code[0]["source"].splitlines()) <= FIRST_CELL_LINES
+
+
+def key_points(found):
+    """A section "Key points" with three to five of them."""
+    section = found.section("key points")
+    return bool(section) and 3 <= len(re.findall(r"^(?:-|\d\.) ", section.text, re.MULTILINE)) <= 5
+
+
+def exit_ticket(found):
+    """Five questions, two of them on earlier lessons: Question(..., lesson="02")."""
+    ticket = lesson(found.number)._module.EXIT_TICKET
+    section = found.section("exit ticket")
+    asked = re.findall(r"^\d\. ", section.text, re.MULTILINE) if section else []
+    earlier = [question for question in ticket if question.lesson and question.lesson < found.number]
+    return len(asked) == len(ticket) == QUESTIONS and len(earlier) == ON_EARLIER_LESSONS
+
+
+def at_work(found):
+    """A section "At work" with a command or a configuration to type, dated."""
+    section = found.section("at work")
+    return bool(section) and "Kafka 4.3" in section.heading + section.text and "```" in section.text
+
+
+def simplified(found):
+    """A section "What we simplified"."""
+    return bool(found.section("what we simplified"))
+
+
+def next_lesson(found):
+    """The last cell links to the next lesson of the course that there is."""
+    numbers = list(contents())
+    after = numbers[numbers.index(found.number) + 1 :]
+    links = re.findall(r"\]\((\d\d)_\w+\.ipynb\)", found.cells[-1]["source"])
+    return bool(links) or not after
+
+
+def because(found):
+    """Each option of each prediction has the sentence that is true of it."""
+    return all(asked.because for asked in found.predictions)
+
+
+def in_the_ledger(found):
+    """The cell that settles a prediction is evidence in claims.toml, of a claim that was tried on Apache Kafka, too; or
+    the prediction's section says "minikafka only".
+    """
+    return all(
+        claims.on_apache_kafka({f"{found.number}#{cell}" for cell in found.settled_in(asked)})
+        or "minikafka only" in section_of(found, asked.cell).text
+        for asked in found.predictions
+    )
+
+
+def section_of(found, cell_id):
+    return next(each for each in found.sections if any(cell["id"] == cell_id for cell in each.cells))
+
+
+def minutes(found):
+    """The minutes that the title cell states are the model's."""
+    return abs(found.stated_minutes - model(found)) <= MINUTES_OFF * model(found)
+
+
+def at_most_75_minutes(found):
+    """Without the stretch."""
+    return model(found) <= MOST_MINUTES
+
+
+def model(found):
+    ticket = lesson(found.number)._module.EXIT_TICKET if found.has_ticket else ()
+    return found.minutes(questions=len(ticket))
+
+
+RULES = {
+    "first cell": first_cell,
+    "key points": key_points,
+    "exit ticket": exit_ticket,
+    "at work": at_work,
+    "simplified": simplified,
+    "next lesson": next_lesson,
+    "because": because,
+    "predictions in the ledger": in_the_ledger,
+    "minutes": minutes,
+    "at most 75 minutes": at_most_75_minutes,
+}
+FOR_LESSONS_WITH_EXERCISES = {"key points", "exit ticket", "at work"}
+
+
+@pytest.mark.parametrize("number", contents())
+@pytest.mark.parametrize("rule", RULES)
+def test_a_lesson_follows_the_pattern(rule, number):
+    if rule in FOR_LESSONS_WITH_EXERCISES and number in WITHOUT_EXERCISES:
+        return
+    follows = RULES[rule](contents()[number])
+    if number in NOT_YET[rule]:
+        assert not follows, f"lesson {number} follows {rule!r} now: take it out of NOT_YET"
+    else:
+        assert follows, f"{rule}: {RULES[rule].__doc__}"
+
+
+def test_the_model_counts_what_a_learner_does(tmp_path):
+    prose = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "## One\n\n" + "word " * 199}
+    code = {"cell_type": "code", "id": "b", "metadata": {}, "source": 'q = predict("?", ["a", "b"])\ncluster.play(q)\n'}
+    about = {"minikafka": {"exercise": 1, "minutes": 20}}
+    exercise = {"cell_type": "code", "id": "c", "metadata": about, "source": "f = ..."}
+    later = {"cell_type": "markdown", "id": "d", "metadata": {}, "source": "## More (stretch)\n\n" + "word " * 398}
+    path = tmp_path / "99_made_up.ipynb"
+    path.write_text(json.dumps({"cells": [prose, code, exercise, later]}))
+    found = Contents(path)
+    assert found.minutes(questions=0) == pytest.approx(2 + 1 + 2 * 0.08 + 2 + 1.5 + 20)
+    assert found.minutes(questions=0, stretch=True) == pytest.approx(4)
+
+
+def test_stated_minutes_beside_the_models():
+    """`pytest -rP -k beside` shows the table."""
+    for number, found in contents().items():
+        stretch = found.minutes(questions=0, stretch=True)
+        print(f"lesson {number}: stated {found.stated_minutes:3}, model {model(found):4.0f}, stretch {stretch:3.0f}")
+        assert found.stated_minutes > 0

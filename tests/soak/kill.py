@@ -1,0 +1,210 @@
+"""kill -9 under honest clients: `python -m tests.soak.kill --rounds 30`.
+
+Idempotent librdkafka producers write numbers to a plain and to a compacted topic, both in small segments, while a
+group reads and commits; the server is killed and started again on the same folder and port, again and again. In the
+end every acknowledged record is there once, in order, at the offset it was acknowledged with (in the compacted topic:
+each key's latest), and no commit that was acknowledged ever went back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from minikafka.server.embedded import Served
+from tests.clients.brokers import overrides
+from tests.clients.test_confluent_kafka import consuming, finish
+
+GROUP = "readers"
+KEYS = 200  # of the compacted topic
+IN_FLIGHT = 2000
+MOST_A_ROUND = 6000  # records acknowledged between two kills
+PATIENCE_SECONDS = 60
+PROPERTIES = {"log.cleaner.backoff.ms": "100", "offsets.topic.num.partitions": "3"}
+SMALL = {"internal.segment.bytes": "50000"}
+TOPICS = {"plain": SMALL, "compacted": SMALL | {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}}
+RECONNECT = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "log_level": 0}
+
+
+class Wrong(AssertionError):
+    """Something acknowledged was lost, doubled, moved, or went back."""
+
+
+class Writer(threading.Thread):
+    """Writes 0, 1, 2 ... to a topic. acknowledged: number -> offset."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.topic = topic
+        self.acknowledged: dict[int, int] = {}
+        self.failed: object = None
+        self._over = threading.Event()
+        options = {"enable.idempotence": True, "linger.ms": 2, "batch.num.messages": 100, "retry.backoff.ms": 10}
+        self._producer = Producer({"bootstrap.servers": bootstrap, **RECONNECT, **options})
+
+    def run(self) -> None:
+        number = 0
+        while not self._over.is_set():
+            key, value = b"%d" % (number % KEYS), b"%d" % number
+            self._producer.produce(self.topic, value, key, partition=0, on_delivery=self._delivered)
+            number += 1
+            self._producer.poll(0)
+            while number - len(self.acknowledged) > IN_FLIGHT and not self._over.is_set():
+                self._producer.poll(0.05)
+        if self._producer.flush(PATIENCE_SECONDS):
+            self.failed = "not everything was acknowledged in the end"
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+        if self.failed:
+            raise Wrong(f"{self.topic}: {self.failed}")
+
+    def _delivered(self, error, message) -> None:
+        if error is not None:
+            self.failed = error
+        else:
+            self.acknowledged[int(message.value())] = message.offset()
+
+    def check(self, found: list[tuple[int, int]]) -> None:
+        """found: all (offset, number) in the topic's log, in order."""
+        numbers = [number for _, number in found]
+        wanted = sorted(self.acknowledged)
+        if self.topic == "compacted":
+            wanted_at_least = {number % KEYS: number for number in wanted}.values()
+            if lost := set(wanted_at_least) - set(numbers):
+                raise Wrong(f"compacted: the latest of {len(lost)} keys is lost: {sorted(lost)[:10]}")
+        elif lost := set(wanted) - set(numbers):
+            raise Wrong(f"plain: {len(lost)} acknowledged records are lost: {sorted(lost)[:10]}")
+        if len(set(numbers)) != len(numbers):
+            raise Wrong(f"{self.topic}: {len(numbers) - len(set(numbers))} records are there more than once")
+        if numbers != sorted(numbers):
+            raise Wrong(f"{self.topic}: records are out of order")
+        if moved := [number for offset, number in found if self.acknowledged.get(number, offset) != offset]:
+            raise Wrong(f"{self.topic}: {len(moved)} records are not at the offset they were acknowledged with")
+
+
+class Reader(threading.Thread):
+    """A member of the group, which commits what it has read. committed: the latest offset acknowledged."""
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(daemon=True)
+        self.committed = 0
+        self.commits = 0
+        self.failed: object = None
+        self._over = threading.Event()
+        options = {"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, **RECONNECT, **options})
+        self._consumer.subscribe(["plain"])
+
+    def run(self) -> None:
+        with closing(self._consumer):
+            while not self._over.is_set():
+                messages = [message for message in self._consumer.consume(500, 0.2) if message.error() is None]
+                if messages and messages[0].offset() < self.committed:
+                    self.failed = f"a member reads from {messages[0].offset()} on, {self.committed} was committed"
+                if messages:
+                    self._commit(messages[-1].offset() + 1)
+
+    def _commit(self, offset: int) -> None:
+        try:
+            [told] = self._consumer.commit(offsets=[TopicPartition("plain", 0, offset)], asynchronous=False)
+        except KafkaException:
+            return
+        if told.error is None:
+            self.committed = offset
+            self.commits += 1
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+        if self.failed:
+            raise Wrong(f"a commit went back: {self.failed}")
+
+
+def committed(bootstrap: str) -> int:
+    """What the coordinator says the group has committed."""
+    options = {"bootstrap.servers": bootstrap, "group.id": GROUP, **RECONNECT}
+    with closing(Consumer(options)) as consumer:
+        [told] = consumer.committed([TopicPartition("plain", 0)], timeout=PATIENCE_SECONDS)
+        return max(told.offset, 0)
+
+
+def everything(bootstrap: str, topic: str) -> list[tuple[int, int]]:
+    """All (offset, number) of a topic, in the order of the log."""
+    found = []
+    with consuming(bootstrap, TopicPartition(topic, 0, 0)) as consumer:
+        _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=PATIENCE_SECONDS)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not found or found[-1][0] < end - 1:
+            messages = consumer.consume(1000, 0.2)
+            if time.monotonic() > until:
+                raise Wrong(f"{topic} can't be read behind {found[-1:]}; it ends at {end}")
+            found += [(message.offset(), int(message.value())) for message in messages if message.error() is None]
+    return found
+
+
+def kill(rounds: int, seed: int) -> str:
+    """So many kills; a summary, or Wrong."""
+    dice = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="minikafka-kill-") as data:
+        served = Served(data=data, options=overrides(PROPERTIES))
+        port = int(served.bootstrap.rpartition(":")[2])
+        try:
+            admin = AdminClient({"bootstrap.servers": served.bootstrap, "log_level": 0})
+            finish(admin.create_topics([NewTopic(name, 1, 1, config=configs) for name, configs in TOPICS.items()]))
+            writers = [Writer(served.bootstrap, topic) for topic in TOPICS]
+            reader = Reader(served.bootstrap)
+            for thread in (*writers, reader):
+                thread.start()
+            for number in range(rounds):
+                wait_for(writers, dice.randint(200, MOST_A_ROUND))
+                before = reader.committed
+                served.kill()
+                served = Served(data=data, port=port, options=overrides(PROPERTIES))
+                if (now := committed(served.bootstrap)) < before:
+                    raise Wrong(f"round {number + 1}: a commit went back from {before} to {now}")
+            for writer in writers:
+                writer.stop()
+            reader.stop()
+            for writer in writers:
+                writer.check(everything(served.bootstrap, writer.topic))
+        finally:
+            served.stop()
+    records = sum(len(writer.acknowledged) for writer in writers)
+    return f"{rounds} rounds, {records} records acknowledged and {reader.commits} commits: nothing lost, none back"
+
+
+def wait_for(writers: list[Writer], records: int) -> None:
+    """Until each writer has so many more acknowledged."""
+    goals = [(writer, len(writer.acknowledged) + records) for writer in writers]
+    until = time.monotonic() + PATIENCE_SECONDS
+    while any(len(writer.acknowledged) < goal for writer, goal in goals):
+        if time.monotonic() > until:
+            raise Wrong(f"producers are stuck: {[len(writer.acknowledged) for writer in writers]} of {goals}")
+        threading.Event().wait(0.01)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.kill", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    try:
+        print(f"kill: {kill(args.rounds, args.seed)}", flush=True)
+    except Wrong as wrong:
+        print(f"kill: FAILED with seed {args.seed}: {wrong}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

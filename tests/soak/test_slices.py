@@ -1,0 +1,44 @@
+"""A slice of each hostile day, in every test run; `make soak` runs them as long as one likes."""
+
+from contextlib import closing
+
+import pytest
+
+from tests.conformance.test_every_version import errors_in
+from tests.soak.clients import SERVED
+from tests.soak.core import Core
+from tests.soak.tcp import Tcp
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_request_out_of_thousands_stops_the_node_or_is_left_without_its_one_answer(seed):
+    """With a silence of an hour, a stop or a crash, and a new start on the same disk in between."""
+    Core(seed).run(3100)
+
+
+def test_the_traffic_gets_as_far_as_an_answer_without_an_error_from_every_api():
+    core, served = Core(4), set()
+    learn = core.traffic.world.learn
+
+    def listen(api, body, answer):
+        learn(api, body, answer)
+        if errors_in(answer) <= {0}:
+            served.add(api)
+
+    core.traffic.world.learn = listen
+    core.run(2000)
+    assert served == set(SERVED)
+
+
+def test_a_seed_is_the_same_day_again():
+    def steps():
+        core = Core(5)
+        core.run(300)
+        return core.now, core.steps
+
+    assert steps() == steps()
+
+
+def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
+    with closing(Tcp(1)) as tcp:
+        tcp.run(800)
