@@ -114,8 +114,9 @@ class Groups:
         empty = empty_group_metadata(self._new_classic(request.group_id), 0, now)
 
         def join_it(now: Now) -> Decision | None:
-            self._look_later(request.group_id, now)
-            return None if wait.is_done else self.join(wait, request, client, version, now)  # it came too late
+            self._look_later_if_new(request.group_id, now)
+            was_refused = wait.is_done  # it took too long to make the group
+            return None if was_refused else self.join(wait, request, client, version, now)
 
         return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
@@ -172,7 +173,7 @@ class Groups:
         elif request.generation_id_or_member_epoch >= 0:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
         limit = self._config["offset.metadata.max.bytes"]
-        records, topics, committed = [], [], []
+        records, topics, told = [], [], []
         for topic in request.topics:
             results = []
             known = self._image.topics.get(topic.name)
@@ -186,16 +187,16 @@ class Groups:
                     records.append(
                         offset_commit(request.group_id, topic.name, topic_id, partition, retention_ms, now.wall_ms)
                     )
-                    committed.append(self._commit_event(request, topic.name, partition) if self._trace else {})
+                    if self._trace:
+                        told.append(self._commit_event(request, topic.name, partition))
             topics.append({"name": topic.name, "topic_id": topic.topic_id, "partitions": results})
 
         def change(now: Now) -> None:
             self._look_later_if_new(request.group_id, now)
             if isinstance(group, ClassicGroup):
                 group.heard(request.member_id, now)
-            for detail in committed:
-                if self._trace:
-                    self._trace.emit("OffsetCommitted", **detail)
+            for detail in told:
+                self._trace.emit("OffsetCommitted", **detail)
 
         return Decision(records, {"topics": topics}, change)
 
@@ -324,7 +325,7 @@ class Groups:
         self._looks.set(group_id, now.monotonic_ms + self._config["offsets.retention.check.interval.ms"])
 
     def _look_later_if_new(self, group_id: str, now: Now) -> None:
-        if self._looks.at(group_id) is None:
+        if group_id in self.groups and self._looks.at(group_id) is None:
             self._look_later(group_id, now)
 
     def _expired(self, group_id: str, group: Group, now: Now) -> Decision:

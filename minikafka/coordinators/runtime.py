@@ -109,7 +109,7 @@ class State(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A request on its way through the log: queued behind another one of its key, then appended and not committed."""
+    """A request on its way through the log: maybe queued behind another one of its key, then appended."""
 
     key: str
     decide: Decide
@@ -120,7 +120,7 @@ class Write:
     next_offset: int = -1
 
     def give_up(self, error: KafkaError, now: Now) -> None:
-        """Its records are not committed, maybe not even appended: whoever waits for them hears of it."""
+        """It was refused, or its records are not committed in time: whoever waits for them hears of it."""
         error = KafkaError(AS_A_COORDINATOR_SAYS.get(error.error, error.error), error.message)
         decision = self.decision
         if decision is not None and decision.failed is not None:
@@ -171,7 +171,8 @@ class Shard:
                 records = decode_batch(batch)
                 if header.control:
                     undecided = self._undecided.pop(header.producer_id, [])
-                    self._replay(undecided if control_type(records[0]) == COMMIT else [])
+                    committed = bool(records) and control_type(records[0]) == COMMIT  # compaction can empty a batch
+                    self._replay(undecided if committed else [])
                 elif header.transactional:
                     self._undecided.setdefault(header.producer_id, []).extend(records)
                 else:
