@@ -114,6 +114,7 @@ BROKER_CONFIGS = {row.name: row for row in (
            lowest=0),
     Config("num.partitions", _I, 1, "Partitions of a topic when nobody says a number.", lowest=1),
     Config("offset.metadata.max.bytes", _I, 4096, "The longest text that goes with a committed offset.", lowest=0),
+    Config("offsets.commit.timeout.ms", _I, 5000, "What a group writes must be committed within this time.", lowest=1),
     Config("offsets.retention.check.interval.ms", _L, 600_000, "How often expired offsets are looked for.", lowest=1),
     Config("offsets.retention.minutes", _I, 10_080, "An empty group's offsets are kept so long.", lowest=1),
     Config("offsets.topic.num.partitions", _I, 50, "Partitions of __consumer_offsets.", lowest=1),

@@ -15,8 +15,10 @@ from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
-from minikafka.coordinators.runtime import Decision, Runtime
+from minikafka.coordinators.runtime import Codec, Decision, Runtime
+from minikafka.trace import Cause
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import MAX_STRING_BYTES
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ OF_MEMBERS = (
     "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
 )  # fmt: skip
 
-Ask = Callable[[Groups, Wait], Decision]
+Ask = Callable[[Groups, Wait, Now], Decision]
 
 
 class GroupCoordinator:
@@ -38,7 +40,8 @@ class GroupCoordinator:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._topics_went = False
-        self._runtime = Runtime(self._new_state, broker.notice)
+        codec = Codec(encode_coordinator_record, decode_coordinator_record)
+        self._runtime = Runtime(self._new_state, codec, broker.config["offsets.commit.timeout.ms"], broker.notice)
 
     # -- life
 
@@ -107,14 +110,15 @@ class GroupCoordinator:
         ]
 
     def ask(self, group_id: str, ask: Ask, now: Now) -> Wait:
-        """Ask a group for a decision. The answer, or the error, comes when it is committed, or when the group says."""
+        """Ask a group to decide. The answer, or the error, comes when that is committed, or when the group says."""
         wait = Wait()
         try:
             partition, state = self.partition(group_id), self.state(group_id)
-            self._runtime.submit(partition, group_id, lambda wait, _: ask(state, wait), wait, now)
+            because = partial(self._because, self._broker.trace.cause)
+            self._runtime.submit(partition, group_id, lambda now: because(ask(state, wait, now)), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
-                raise
+                self._broker.storage_failed(error)
             wait.fail(error)
         return wait
 
@@ -160,6 +164,20 @@ class GroupCoordinator:
         parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
         return "-".join((prefix, *parts))
 
+    def _because(self, cause: Cause | None, decision: Decision) -> Decision:
+        """Whenever a decision changes something, the trace tells the request that it was for."""
+        trace, change = self._broker.trace, decision.change
+        if not trace or change is None:
+            return decision
+
+        def caused(now: Now) -> Decision | None:
+            trace.cause, outer = cause, trace.cause
+            follow_up = change(now)
+            trace.cause = outer
+            return None if follow_up is None else self._because(cause, follow_up)
+
+        return decision._replace(change=caused)
+
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:
             self._runtime.elected(number, self._broker.replicas.leader(OFFSETS_TOPIC, number))
@@ -180,5 +198,5 @@ class GroupCoordinator:
         return [shard.state for shard in shards if isinstance(shard.state, Groups)]
 
 
-def forget_topic(group_id: str, topic: str, groups: Groups, _: Wait) -> Decision:
+def forget_topic(group_id: str, topic: str, groups: Groups, *_: object) -> Decision:
     return groups.forget_topic(group_id, topic)

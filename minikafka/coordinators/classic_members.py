@@ -8,76 +8,52 @@ protocol that every member knows, and each member votes for the first of those o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import decode_versioned
 from minikafka.wire.primitives import DecodeError
+from minikafka.wire.schema import Message
 
 CONSUMER = "consumer"  # the protocol type of consumers; Connect workers have another
 
 
-@dataclass(slots=True, eq=False)
-class Member:
-    """One member as the coordinator knows it.
-
-    protocols: assignor -> the member's metadata. expires_ms: when its session ends (monotonic). joining, syncing: its
-    parked JoinGroup and SyncGroup. is_new: it never got an answer to a JoinGroup, so its session may end while it
-    waits.
-    """
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """What a member said of itself. protocols: assignor -> the member's metadata."""
 
     member_id: str
     instance_id: str | None
     client_id: str
     client_host: str
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
-    protocols: dict[str, bytes]
-    assignment: bytes = b""
-    expires_ms: int = 0
-    joining: Wait | None = None
-    syncing: Wait | None = None
-    is_new: bool = False
+    rebalance_timeout_ms: int = 0
+    session_timeout_ms: int = 0
+    protocols: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def is_static(self) -> bool:
         return self.instance_id is not None
 
-    @property
-    def waits(self) -> bool:
-        """Whether the coordinator holds a request of its: then it can't send heartbeats, and needn't."""
-        held = (request for request in (self.joining, self.syncing) if request is not None)
-        return not self.is_new and any(not request.is_done for request in held)
-
-    def answer_join(self, answer: dict[str, Any]) -> None:
-        if self.joining is not None:
-            self.joining.finish(answer)
-            self.joining = None
-
-    def answer_sync(self, answer: dict[str, Any]) -> None:
-        if self.syncing is not None:
-            self.syncing.finish(answer)
-            self.syncing = None
+    def joining_with(self, request: Message) -> ClassicMember:
+        """The member as it describes itself in a JoinGroup."""
+        return replace(
+            self,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            session_timeout_ms=request.session_timeout_ms,
+            protocols={each.name: bytes(each.metadata) for each in request.protocols},
+        )
 
 
 @dataclass(slots=True)
-class Members(Mapping[str, Member]):
-    """Members by id, in the order they came. leader: the id of the one who assigns, or None.
-
-    pending: ids handed out with MEMBER_ID_REQUIRED and not used yet (KIP-394), with the ms when they lapse.
-    unsynced: members that know the new generation and have not asked for their share.
-    """
+class Members(Mapping[str, ClassicMember]):
+    """Members by id, in the order they came. leader: the id of the one who assigns, or None."""
 
     leader: str | None = None
-    pending: dict[str, int] = field(default_factory=dict)
-    unsynced: dict[str, None] = field(default_factory=dict)
-    _by_id: dict[str, Member] = field(default_factory=dict)
+    _by_id: dict[str, ClassicMember] = field(default_factory=dict)
     _static: dict[str, str] = field(default_factory=dict)
 
-    def __getitem__(self, member_id: str) -> Member:
+    def __getitem__(self, member_id: str) -> ClassicMember:
         return self._by_id[member_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -86,47 +62,37 @@ class Members(Mapping[str, Member]):
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def add(self, member: Member) -> None:
-        """The first one leads."""
+    def put(self, member: ClassicMember) -> None:
+        """A new member, or a member that says something new of itself. The first one leads."""
         if member.instance_id is not None:
-            assert member.instance_id not in self._static, "a static member that comes back is replaced"
-            self._static[member.instance_id] = member.member_id
+            known_as = self._static.setdefault(member.instance_id, member.member_id)
+            assert known_as == member.member_id, "a static member that comes back is replaced"
         self._by_id[member.member_id] = member
-        self.pending.pop(member.member_id, None)
         if self.leader is None:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
         """If the leader goes, the one who came first after it leads."""
-        self.pending.pop(member_id, None)
-        self.unsynced.pop(member_id, None)
         member = self._by_id.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             del self._static[member.instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self._by_id), None)
 
-    def replace(self, instance_id: str, new_id: str) -> Member:
-        """A static member came back (KIP-345): it takes over everything under a new id, and its former self is
-        fenced.
-        """
-        old_id = self._static[instance_id]
-        member = self._by_id.pop(old_id)
-        fenced = {"error_code": Error.FENCED_INSTANCE_ID, "member_id": old_id}
-        member.answer_join(fenced)
-        member.answer_sync({"error_code": Error.FENCED_INSTANCE_ID})
-        self.unsynced.pop(old_id, None)
-        member.member_id = new_id
-        self._by_id[new_id] = member
-        self._static[instance_id] = new_id
-        if self.leader == old_id:
-            self.leader = new_id
-        return member
+    def replaced(self, former_id: str, member: ClassicMember) -> Members:
+        """These members, after a static one came back under a new id (KIP-345): it also leads if it did before."""
+        others = {member_id: each for member_id, each in self._by_id.items() if member_id != former_id}
+        assert member.instance_id is not None
+        return Members(
+            member.member_id if self.leader == former_id else self.leader,
+            {**others, member.member_id: member},
+            {**self._static, member.instance_id: member.member_id},
+        )
 
     def static_member_id(self, instance_id: str | None) -> str | None:
         return None if instance_id is None else self._static.get(instance_id)
 
-    def check(self, member_id: str, instance_id: str | None) -> Member:
+    def check(self, member_id: str, instance_id: str | None) -> ClassicMember:
         """The member, if it is one. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another process took over."""
         if instance_id is not None:
             current = self._static.get(instance_id)
@@ -137,23 +103,18 @@ class Members(Mapping[str, Member]):
         return self._by_id[member_id]
 
     @property
-    def all_joined(self) -> bool:
-        """Whether every member asked to join, those who were only given an id included."""
-        return not self.pending and all(member.joining is not None for member in self._by_id.values())
-
-    @property
     def rebalance_timeout_ms(self) -> int:
         """The slowest member's: so long the others wait."""
         return max((member.rebalance_timeout_ms for member in self._by_id.values()), default=0)
 
-    def elect_joined_leader(self) -> bool:
+    def elect_leader(self, joined: Container[str]) -> bool:
         """Keep the leader if it joined, else take the first who did. False if nobody joined."""
-        if self.leader is not None and self._by_id[self.leader].joining is None:
-            joined = [member.member_id for member in self._by_id.values() if member.joining is not None]
-            if not joined:
+        if self.leader not in joined:
+            first = next((member_id for member_id in self._by_id if member_id in joined), None)
+            if first is None:
                 return False
-            self.leader = joined[0]
-        return self.leader is not None
+            self.leader = first
+        return True
 
     def support(self, protocols: Iterable[str]) -> bool:
         """Whether one of these protocols is known to every member."""
@@ -171,7 +132,7 @@ class Members(Mapping[str, Member]):
         return set(known[0]).intersection(*known[1:]) if known else set()
 
 
-def subscribed_topics(members: Mapping[str, Member], protocol: str) -> set[str] | None:
+def subscribed_topics(members: Mapping[str, ClassicMember], protocol: str) -> set[str] | None:
     """The topics of all members' subscriptions; None if one cannot be read."""
     topics: set[str] = set()
     for member in members.values():

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clock import Now
-from minikafka.coordinators.classic_members import CONSUMER, Member, Members
+from minikafka.coordinators.classic_members import CONSUMER, ClassicMember, Members
 from minikafka.coordinators.classic_states import STABLE
-from minikafka.coordinators.runtime import Record
+from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.trace import Trace
 from minikafka.wire.messages import decode_versioned
 from minikafka.wire.primitives import DecodeError
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from minikafka.coordinators.classic_group import ClassicGroup
 
 
-def group_metadata(group: ClassicGroup, shares: Mapping[str, bytes], now: Now) -> Record:
-    """GroupMetadata: generation, leader, protocol, and each member with its subscription and share."""
-    members = [
+def group_metadata(
+    group: ClassicGroup, members: Members, shares: Mapping[str, bytes], now: Now
+) -> CoordinatorRecord:
+    """GroupMetadata of this generation: leader, protocol, and each member with its subscription and share."""
+    told = [
         {
             "member_id": member.member_id,
             "group_instance_id": member.instance_id,
@@ -31,17 +33,20 @@ def group_metadata(group: ClassicGroup, shares: Mapping[str, bytes], now: Now) -
             "subscription": member.protocols[group.protocol or ""],
             "assignment": shares.get(member.member_id, b""),
         }
-        for member in (group.members.values() if group.protocol is not None else ())
+        for member in members.values()
     ]
-    value = {
-        "protocol_type": group.protocol_type or "",
-        "generation": group.generation,
-        "protocol": group.protocol,
-        "leader": group.members.leader if members else None,
-        "current_state_timestamp": now.wall_ms,
-        "members": members,
-    }
-    return Record("GroupMetadata", {"group": group.group_id}, value)
+    agreed = {"generation": group.generation, "protocol": group.protocol, "leader": members.leader}
+    return _record(group, now, **agreed, members=told)
+
+
+def empty_group_metadata(group: ClassicGroup, generation: int, now: Now) -> CoordinatorRecord:
+    """GroupMetadata of a generation without members."""
+    return _record(group, now, generation=generation, protocol=None, leader=None, members=[])
+
+
+def _record(group: ClassicGroup, now: Now, **fields: Any) -> CoordinatorRecord:
+    value = {"protocol_type": group.protocol_type or "", "current_state_timestamp": now.wall_ms, **fields}
+    return CoordinatorRecord("GroupMetadata", {"group": group.group_id}, value)
 
 
 def restored(value: Message) -> Members:
@@ -49,10 +54,10 @@ def restored(value: Message) -> Members:
     members = Members()
     for each in value.members:
         rebalance_timeout_ms = each.session_timeout if each.rebalance_timeout == -1 else each.rebalance_timeout
-        members.add(
-            Member(
+        members.put(
+            ClassicMember(
                 each.member_id, each.group_instance_id, each.client_id, each.client_host, rebalance_timeout_ms,
-                each.session_timeout, {value.protocol: bytes(each.subscription)}, bytes(each.assignment),
+                each.session_timeout, {value.protocol: bytes(each.subscription)},
             )
         )  # fmt: skip
     members.leader = value.leader
@@ -69,7 +74,7 @@ def describe(group: ClassicGroup) -> dict[str, Any]:
             "client_id": member.client_id,
             "client_host": member.client_host,
             "member_metadata": member.protocols[group.protocol or ""] if stable else b"",
-            "member_assignment": member.assignment,
+            "member_assignment": group.shares.get(member.member_id, b""),
         }
         for member in group.members.values()
     ]
@@ -82,7 +87,7 @@ def describe(group: ClassicGroup) -> dict[str, Any]:
     }
 
 
-def tell_assignment(trace: Trace, group: ClassicGroup, shares: Mapping[str, bytes]) -> None:
+def tell_assignment(trace: Trace, group: ClassicGroup) -> None:
     """The trace event of an assignment; only here is one decoded."""
     trace.emit(
         "AssignmentMade",
@@ -90,7 +95,7 @@ def tell_assignment(trace: Trace, group: ClassicGroup, shares: Mapping[str, byte
         generation=group.generation,
         by=group.members.leader,
         assignor=group.protocol,
-        assignment={member_id: partitions_of(group, shares.get(member_id, b"")) for member_id in group.members},
+        assignment={each: partitions_of(group, group.shares.get(each, b"")) for each in group.members},
     )
 
 

@@ -39,6 +39,7 @@ TRANSITIONS = table("""
     CompletingRebalance  member_leaves      PreparingRebalance   its share must go to others
     CompletingRebalance  session_timeout    PreparingRebalance   a silent member is out
     CompletingRebalance  sync_timeout       PreparingRebalance   a member never asked for its share and is out
+    CompletingRebalance  assignment_lost    PreparingRebalance   what the leader assigned could not be written
     Stable               member_joins       PreparingRebalance   a new member, or one that wants something else
     Stable               member_leaves      PreparingRebalance   its partitions need new owners
     Stable               session_timeout    PreparingRebalance   a silent member is out, its partitions move

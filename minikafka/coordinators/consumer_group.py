@@ -33,18 +33,19 @@ give up partitions. An answer may get lost: the member comes again with its prev
 it has nothing that it isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch -2 keeps its
 partitions until its session is over; a new process with its instance id takes them over, without a rebalance.
 
-`heartbeat` and `tick` decide and give records back; the state changes in `apply` alone (consumer_group_state.py). Soft
-state, which a new coordinator does without: the timeouts.
+`heartbeat` and `tick` decide; the state changes in `apply` alone (consumer_group_state.py). Soft state, which a new
+coordinator does without: when sessions end, and until when partitions are to be given up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
 from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
@@ -52,22 +53,20 @@ from minikafka.coordinators.consumer_member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
-    Member,
+    ConsumerMember,
     TopicPartition,
     flat,
     member_tombstones,
     target_record,
 )
-from minikafka.coordinators.member_timeouts import MemberTimeouts
+from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.reconciliation import Goal, reconcile
-from minikafka.coordinators.runtime import Record
+from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.target_assignment import Target, assign, assignor_names, preferred_assignor
-from minikafka.coordinators.topic_watch import TopicWatch
+from minikafka.coordinators.topic_watch import SeenTopics, look_at
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
-
-FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 
 
 class Configs(Protocol):
@@ -81,26 +80,44 @@ class Step(NamedTuple):
     instance had until now. owned: the partitions that it says it has; None if it doesn't say.
     """
 
-    was: Member
-    member: Member
+    was: ConsumerMember
+    member: ConsumerMember
     replaces: str | None
     owned: frozenset[TopicPartition] | None
 
 
+@dataclass(slots=True)
+class Draft:
+    """What a request decided, or time. why: the reasons, for the trace, by member id and THE_GROUP.
+    assignor: the one that made a new target. seen: the subscribed topics, if they were looked at. heard: the member
+    that is alive. moved: its assignment changed.
+    """
+
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    answer: Answer | None = None
+    why: dict[str, str] = field(default_factory=dict)
+    assignor: str = ""
+    seen: SeenTopics | None = None
+    heard: str = ""
+    moved: bool = False
+
+
 class ConsumerGroup:
-    """One group. image: the cluster's topics, as this node knows them."""
+    """One group. image: the cluster's topics, as this node knows them. live: it is not made by a replay."""
 
     type = "consumer"
     protocol_type = "consumer"
 
-    def __init__(self, group_id: str, config: Configs, image: Image, trace: Trace) -> None:
+    def __init__(self, group_id: str, config: Configs, image: Image, trace: Trace, live: bool) -> None:
         self.group_id = group_id
         self.state = ConsumerGroupState()
         self._config = config
         self._image = image
-        self._events = Events(group_id, image, trace)
-        self._timeouts = MemberTimeouts(config["group.consumer.session.timeout.ms"])
-        self._watch = TopicWatch(image)
+        self._events = Events(group_id, image, trace, live)
+        self._session_timeout_ms: int = config["group.consumer.session.timeout.ms"]
+        self._sessions: Deadlines[str] = Deadlines()
+        self._revocations: Deadlines[str] = Deadlines()  # of members that must give up partitions
+        self._seen = SeenTopics()
 
     @property
     def member_ids(self) -> list[str]:
@@ -110,127 +127,124 @@ class ConsumerGroup:
     def state_name(self) -> str:
         return self.state.name
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.state.members
-
     # -- requests and time: decide
 
-    def heartbeat(
-        self, body: Message, client_id: str, client_host: str, now: Now
-    ) -> tuple[list[Record], dict[str, Any]]:
-        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request). Returns records and the answer.
+    def heartbeat(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
+        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request).
 
         Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
         GROUP_MAX_SIZE_REACHED.
         """
-        self._events.live = True
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
         return self._go_on(body, client_id, client_host, now)
 
-    def tick(self, now: Now) -> list[Record]:
+    def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
-        fenced = self._timeouts.expired(self.state.members, now)
-        return self._fence([self.state.members[member_id] for member_id in fenced], fenced) if fenced else []
+        members = self.state.members
+        silent = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
+        why = {}
+        for member_id in self._revocations.overdue(now.monotonic_ms):
+            seconds = members[member_id].rebalance_timeout_ms / 1000
+            why[member_id] = f"it did not give up partitions within {seconds:.2f} s"
+        why.update(dict.fromkeys(self._sessions.overdue(now.monotonic_ms), silent))
+        return self._fence(why) if why else Draft()
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms; maybe too early, never too late."""
-        return self._timeouts.next_deadline()
+        deadlines = (self._sessions.next(), self._revocations.next())
+        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
     # -- records
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in one of this group's records, live or in a replay."""
-        was = self.state.members.get(getattr(key, "member_id", ""))
+        member_id = getattr(key, "member_id", "")
+        was = self.state.members.get(member_id)
         self.state.apply(name, key, value)
         self._events.applied(self.state, name, key, value, was)
+        member = self.state.members.get(member_id)
+        if member is None:
+            self._sessions.set(member_id, None)
+        if member is None or not member.must_revoke:
+            self._revocations.set(member_id, None)
 
     def loaded(self, now: Now) -> None:
         """The replay is over: every member gets a full session, and its full time to revoke."""
         self._events.live = True
-        for member in self.state.members.values():
-            self._timeouts.heard(member.member_id, now)
-            self._timeouts.moved(member, now)
+        for member_id in self.state.members:
+            self._heard(member_id, True, now)
 
-    def tombstones(self) -> list[Record]:
+    def committed(self, draft: Draft, now: Now) -> None:
+        """The records of a draft were applied."""
+        self._seen = draft.seen or self._seen
+        if draft.heard in self.state.members:
+            self._heard(draft.heard, draft.moved, now)
+        self._events.tell(draft.why, draft.assignor)
+
+    def _heard(self, member_id: str, moved: bool, now: Now) -> None:
+        """The member is alive. moved: from now on it has its rebalance timeout to give up what it must."""
+        member = self.state.members[member_id]
+        self._sessions.set(member_id, now.monotonic_ms + self._session_timeout_ms)
+        if moved and member.must_revoke:
+            self._revocations.set(member_id, now.monotonic_ms + member.rebalance_timeout_ms)
+
+    def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records."""
         key = {"group_id": self.group_id}
         records = [record for member_id in self.state.members for record in member_tombstones(self.group_id, member_id)]
         names = ["ConsumerGroupTargetAssignmentMetadata", "ConsumerGroupPartitionMetadata", "ConsumerGroupMetadata"]
-        return records + [Record(name, key, None) for name in names]
+        return records + [CoordinatorRecord(name, key, None) for name in names]
 
     # -- questions of others
 
-    def check_commit(
-        self, member_id: str, member_epoch: int, partitions: Iterable[tuple[str, int]], version: int
-    ) -> None:
-        """Whether a member may commit for these partitions, with OffsetCommit of a version. An epoch older than its own
-        counts for what it had at that epoch already and still has (KIP-1251).
+    def check_commit(self, request: Message, version: int) -> None:
+        """Whether an OffsetCommit counts. In an empty group those count of an administrator, and of a consumer that
+        manages its partitions itself.
 
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        if member_epoch < 0 and self.is_empty:  # an administrator, or a consumer that manages its partitions itself
-            return
-        member = self._member(member_id)
-        if version < FIRST_COMMIT_VERSION:
-            why = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
-            raise KafkaError(Error.UNSUPPORTED_VERSION, why)
-        if member_epoch > member.member_epoch:
-            why = f"Received member epoch {member_epoch} is newer than current member epoch {member.member_epoch}."
-            raise messages.stale(why)
-        if member_epoch < member.member_epoch:
-            for partition in partitions:
-                messages.check_assigned_since(member, member_epoch, partition, self._image)
+        if request.generation_id_or_member_epoch >= 0 or self.state.members:
+            messages.check_commit(self._member(request.member_id), request, version, self._image)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Whether a member may ask for committed offsets; with neither a member id nor an epoch anybody may.
 
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
-        if member_id is None and member_epoch < 0:
-            return
-        expected = self._member(member_id or "").member_epoch
-        if member_epoch != expected:
-            raise messages.stale(
-                f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
-            )
+        if member_id is not None or member_epoch >= 0:
+            messages.check_same_epoch(self._member(member_id or ""), member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in self.state.subscribers
 
     def offsets_age_from(self, commit_ms: int) -> int:
-        """From when on a committed offset of a topic that nobody subscribes to grows old, wall clock."""
         return commit_ms
 
     def describe(self) -> dict[str, Any]:
-        """A DescribedGroup of ConsumerGroupDescribe."""
         assignor = preferred_assignor(self.state.members.values(), self._assignors)
         return messages.described(self.group_id, self.state, assignor, self._image)
 
     # -- the steps of a heartbeat
 
-    def _go_on(
-        self, body: Message, client_id: str, client_host: str, now: Now
-    ) -> tuple[list[Record], dict[str, Any]]:
+    def _go_on(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
         self._refuse_if_full(body.member_id)
-        records: list[Record] = []
-        step = self._step(body, client_id, client_host, records)
+        draft = Draft(heard=body.member_id)
+        step = self._step(body, client_id, client_host, draft)
         if step.member != step.was:
-            records.append(step.member.metadata_record(self.group_id))
+            draft.records.append(step.member.metadata_record(self.group_id))
         subscription_changed = step.member.subscribed_topic_names != step.was.subscribed_topic_names
-        group_epoch = self._next_group_epoch(step, subscription_changed, records)
-        target_epoch, target = self._next_target(step, group_epoch, now, records)
+        group_epoch = self._next_group_epoch(step, subscription_changed, draft)
+        target_epoch, target = self._next_target(step, group_epoch, now, draft)
         member = self._reconciled(step, target_epoch, target, subscription_changed)
         if member != step.member:
-            records.append(member.current_assignment_record(self.group_id))
-            self._timeouts.moved(member, now)
-        self._timeouts.heard(member.member_id, now)
+            draft.records.append(member.current_assignment_record(self.group_id))
+            draft.moved = True
         interval_ms = self._config["group.consumer.heartbeat.interval.ms"]
         tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
-        return records, messages.answer(member, interval_ms, tell_assignment)
+        draft.answer = messages.answer(member, interval_ms, tell_assignment)
+        return draft
 
-    def _step(self, body: Message, client_id: str, client_host: str, records: list[Record]) -> Step:
+    def _step(self, body: Message, client_id: str, client_host: str, draft: Draft) -> Step:
         """Who this is: a known member, a new one, or a new process of a static member."""
         owned = None if body.topic_partitions is None else frozenset(flat(body.topic_partitions))
         member_id, joins = body.member_id, body.member_epoch == JOIN_EPOCH
@@ -240,13 +254,13 @@ class ConsumerGroup:
             messages.check_epoch(was, body.member_epoch, owned)
         elif body.instance_id in self.state.static_members:
             replaces = self.state.static_members[body.instance_id]
-            was = self._replaced(self.state.members[replaces], body, records)
+            was = self._replaced(self.state.members[replaces], body, draft)
         else:
-            was = self.state.members.get(member_id) or Member(member_id)
-            self._events.because(member_id, "it joins")
+            was = self.state.members.get(member_id) or ConsumerMember(member_id)
+            draft.why[member_id] = "it joins"
         return Step(was, messages.updated(was, body, client_id, client_host), replaces, owned)
 
-    def _replaced(self, member: Member, body: Message, records: list[Record]) -> Member:
+    def _replaced(self, member: ConsumerMember, body: Message, draft: Draft) -> ConsumerMember:
         """A new process of a static member: it takes over what the one that left had, under its own member id."""
         if member.member_epoch != LEAVE_STATIC_EPOCH:
             raise KafkaError(
@@ -255,33 +269,38 @@ class ConsumerGroup:
                 f"instance id is owned by {member.member_id} member.",
             )
         new = replace(member, member_id=body.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
-        records += member_tombstones(self.group_id, member.member_id)
-        records.append(new.metadata_record(self.group_id))
-        records.append(target_record(self.group_id, new.member_id, self.state.target.get(member.member_id, ())))
-        records.append(new.current_assignment_record(self.group_id))
-        self._events.because(member.member_id, f"a new process of static member {body.instance_id} takes its place")
-        self._events.because(new.member_id, f"it takes the place of static member {body.instance_id}")
+        target = self.state.target.get(member.member_id, ())
+        draft.records += [
+            *member_tombstones(self.group_id, member.member_id),
+            new.metadata_record(self.group_id),
+            target_record(self.group_id, new.member_id, target),
+            new.current_assignment_record(self.group_id),
+        ]
+        draft.why[member.member_id] = f"a new process of static member {body.instance_id} takes its place"
+        draft.why[new.member_id] = f"it takes the place of static member {body.instance_id}"
         return new
 
-    def _next_group_epoch(self, step: Step, subscription_changed: bool, records: list[Record]) -> int:
+    def _next_group_epoch(self, step: Step, subscription_changed: bool, draft: Draft) -> int:
         """The group epoch after this heartbeat: one more if what is to be assigned changed."""
         topics = step.member.subscribed_topic_names
-        if not subscription_changed and self._watch.is_unchanged(topics, self.state.metadata_hash):
+        known_hash = self.state.metadata_hash
+        if not subscription_changed and self._seen.are_unchanged(topics, known_hash, self._image):
             return self.state.group_epoch
         before = step.was.subscribed_topic_names
         remaining = [topic for topic, count in self.state.subscribers.items() if count > (topic in before)]
-        new_hash = self._watch.make_hash({*remaining, *topics})
+        draft.seen = look_at({*remaining, *topics}, self._image)
         group_epoch = self.state.group_epoch
-        if subscription_changed or new_hash != self.state.metadata_hash:
+        if subscription_changed or draft.seen.hash != known_hash:
             group_epoch += 1
-            records.append(self._group_epoch_record(group_epoch, new_hash))
+            draft.records.append(self._group_epoch_record(group_epoch, draft.seen))
             wants = f"{step.member.client_id} subscribes to {', '.join(topics) or 'nothing'}"
-            self._events.because(THE_GROUP, wants if subscription_changed else "subscribed topics changed")
+            draft.why[THE_GROUP] = wants if subscription_changed else "subscribed topics changed"
         if self.state.has_partition_metadata:
-            records.append(Record("ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None))
+            key = {"group_id": self.group_id}
+            draft.records.append(CoordinatorRecord("ConsumerGroupPartitionMetadata", key, None))
         return group_epoch
 
-    def _next_target(self, step: Step, group_epoch: int, now: Now, records: list[Record]) -> tuple[int, Target]:
+    def _next_target(self, step: Step, group_epoch: int, now: Now, draft: Draft) -> tuple[int, Target]:
         """The target's epoch and this member's part of it; made anew if the group epoch has grown, but not more often
         than group.consumer.assignment.interval.ms, so that many members that come at once cost one (KIP-1263).
         """
@@ -300,23 +319,24 @@ class ConsumerGroup:
         target = assign(assignor, members, before, self._image)
         for member_id, partitions in target.items():
             if state.target.get(member_id) != partitions:
-                records.append(target_record(self.group_id, member_id, partitions))
+                draft.records.append(target_record(self.group_id, member_id, partitions))
         value = {"assignment_epoch": group_epoch, "assignment_timestamp": now.wall_ms}
-        records.append(Record("ConsumerGroupTargetAssignmentMetadata", {"group_id": self.group_id}, value))
-        self._events.assignor = assignor
+        key = {"group_id": self.group_id}
+        draft.records.append(CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value))
+        draft.assignor = assignor
         return group_epoch, target[step.member.member_id]
 
-    def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> Member:
+    def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> ConsumerMember:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
-        topics = self._image.topics
-        topic_ids = {topics[name].topic_id for name in step.member.subscribed_topic_names if name in topics}
+        topics, names = self._image.topics, step.member.subscribed_topic_names
+        topic_ids = {topics[name].topic_id for name in names if name in topics}
         goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
         return reconcile(step.member, goal, step.owned, subscription_changed)
 
     # -- leaving
 
-    def _leave(self, body: Message) -> tuple[list[Record], dict[str, Any]]:
+    def _leave(self, body: Message) -> Draft:
         member = self._member(body.member_id) if body.instance_id is None else self._own_instance(body)
         answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
         if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
@@ -326,22 +346,21 @@ class ConsumerGroup:
                 assigned_partitions=dict.fromkeys(member.assigned_partitions, 0),
                 partitions_pending_revocation={},
             )
-            return [away.current_assignment_record(self.group_id)], answer
-        return self._fence([member], {member.member_id: "it said goodbye"}), answer
+            return Draft([away.current_assignment_record(self.group_id)], answer)
+        return self._fence({member.member_id: "it said goodbye"}, answer)
 
-    def _fence(self, members: Sequence[Member], why: dict[str, str]) -> list[Record]:
-        """Remove members; what they had is free at once."""
-        gone = {topic: 0 for member in members for topic in member.subscribed_topic_names}
+    def _fence(self, why: dict[str, str], answer: Answer | None = None) -> Draft:
+        """Remove members; what they had is free at once. why: by member id."""
+        members = [self.state.members[member_id] for member_id in why]
+        gone = Counter(topic for member in members for topic in member.subscribed_topic_names)
+        topics = {topic for topic, count in self.state.subscribers.items() if count > gone[topic]}
+        leavers = ", ".join(member.client_id for member in members)
+        seen = look_at(topics, self._image)
+        draft = Draft([], answer, why | {THE_GROUP: f"{leavers} left"}, seen=seen)
         for member in members:
-            for topic in member.subscribed_topic_names:
-                gone[topic] += 1
-        topics = {topic for topic, count in self.state.subscribers.items() if count > gone.get(topic, 0)}
-        records = [record for member in members for record in member_tombstones(self.group_id, member.member_id)]
-        records.append(self._group_epoch_record(self.state.group_epoch + 1, self._watch.make_hash(topics)))
-        for member in members:
-            self._events.because(member.member_id, why[member.member_id])
-        self._events.because(THE_GROUP, f"{', '.join(member.client_id for member in members)} left")
-        return records
+            draft.records += member_tombstones(self.group_id, member.member_id)
+        draft.records.append(self._group_epoch_record(self.state.group_epoch + 1, seen))
+        return draft
 
     # -- small things
 
@@ -349,8 +368,9 @@ class ConsumerGroup:
     def _assignors(self) -> list[str]:
         return assignor_names(self._config["group.consumer.assignors"])
 
-    def _group_epoch_record(self, epoch: int, new_hash: int) -> Record:
-        return Record("ConsumerGroupMetadata", {"group_id": self.group_id}, {"epoch": epoch, "metadata_hash": new_hash})
+    def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
+        value = {"epoch": epoch, "metadata_hash": seen.hash}
+        return CoordinatorRecord("ConsumerGroupMetadata", {"group_id": self.group_id}, value)
 
     def _refuse_if_full(self, member_id: str) -> None:
         limit = self._config["group.consumer.max.size"]
@@ -359,14 +379,14 @@ class ConsumerGroup:
                 Error.GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {limit} members."
             )
 
-    def _member(self, member_id: str) -> Member:
+    def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)
         if member is None:
             why = f"Member {member_id} is not a member of group {self.group_id}."
             raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
         return member
 
-    def _own_instance(self, body: Message) -> Member:
+    def _own_instance(self, body: Message) -> ConsumerMember:
         """The static member that a request comes from, unless another process has its instance id by now."""
         member_id = self.state.static_members.get(body.instance_id)
         if member_id is None:

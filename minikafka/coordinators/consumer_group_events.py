@@ -1,13 +1,13 @@
-"""Tells the trace what happened to a consumer group (KIP-848): as its records are applied, never in a replay."""
+"""Tells the trace what happened to a consumer group (KIP-848): once its records are applied, never in a replay."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
-from minikafka.coordinators.consumer_member import JOIN_EPOCH, Member, TopicPartition
+from minikafka.coordinators.consumer_member import JOIN_EPOCH, ConsumerMember, TopicPartition
 from minikafka.trace import Trace
 from minikafka.wire.schema import Message
 
@@ -22,60 +22,62 @@ MOVES = {
 
 
 class Events:
-    """live: from the end of the replay on. assignor: the one that made the last target."""
+    """What the records did is noted as they are applied, and told with the reasons. live: not in a replay."""
 
-    def __init__(self, group_id: str, image: Image, trace: Trace) -> None:
-        self.live = False
-        self.assignor = ""
+    def __init__(self, group_id: str, image: Image, trace: Trace, live: bool) -> None:
+        self.live = live
         self._group_id = group_id
         self._image = image
         self._trace = trace
-        self._why: dict[str, str] = {}
+        self._noted: list[tuple[str, dict[str, Any]]] = []
         self._state = "Empty"
 
-    def because(self, member_id: str, why: str) -> None:
-        """The reason of what the next records do to a member, or to THE_GROUP."""
-        if self._trace:
-            self._why[member_id] = why
+    def tell(self, why: Mapping[str, str], assignor: str) -> None:
+        """why: reasons by member id, or THE_GROUP. assignor: the one that made the target."""
+        for kind, detail in self._noted:
+            if "assignor" in detail:
+                detail["assignor"] = assignor
+            elif detail.get("why") == "":
+                detail["why"] = why.get(detail.get("member", THE_GROUP), "")
+            self._trace.emit(kind, **detail)
+        self._noted.clear()
 
     def applied(
-        self, state: ConsumerGroupState, name: str, key: Message, value: Message | None, was: Member | None
+        self, state: ConsumerGroupState, name: str, key: Message, value: Message | None, was: ConsumerMember | None
     ) -> None:
         """A record was applied. was: its member before."""
         if self.live and self._trace:
             if name == "ConsumerGroupMemberMetadata":
                 self._member_came_or_left(state, key.member_id, was)
             elif name == "ConsumerGroupMetadata" and value is not None:
-                why = self._why.pop(THE_GROUP, "")
-                self._emit("RebalanceStarted", generation=state.group_epoch, why=why)
+                self._note("RebalanceStarted", generation=state.group_epoch, why="")
             elif name == "ConsumerGroupTargetAssignmentMetadata" and value is not None:
                 target = {member_id: self._named(state.target[member_id]) for member_id in sorted(state.target)}
-                self._emit(
+                self._note(
                     "AssignmentMade",
-                    generation=state.assignment_epoch, by="coordinator", assignor=self.assignor, assignment=target,
+                    generation=state.assignment_epoch, by="coordinator", assignor="", assignment=target,
                 )  # fmt: skip
             elif name == "ConsumerGroupCurrentMemberAssignment" and value is not None:
                 self._reconciled(state, state.members[key.member_id])
             if name in MOVES and value is not None and state.name != self._state:
                 event = MOVES[name]
-                self._emit("GroupStateChanged", was=self._state, state=state.name, event=event, why=event)
+                self._note("GroupStateChanged", was=self._state, state=state.name, event=event, why=event)
         if name in MOVES and value is not None:
             self._state = state.name
 
-    def _member_came_or_left(self, state: ConsumerGroupState, member_id: str, was: Member | None) -> None:
+    def _member_came_or_left(self, state: ConsumerGroupState, member_id: str, was: ConsumerMember | None) -> None:
         member = state.members.get(member_id)
         if was is None and member is not None:
-            why = self._why.pop(member_id, "")
-            self._emit("MemberJoined", member=member_id, client=member.client_id, instance=member.instance_id, why=why)
+            self._note("MemberJoined", member=member_id, client=member.client_id, instance=member.instance_id, why="")
         elif was is not None and member is None:
-            self._emit("MemberLeft", member=member_id, client=was.client_id, why=self._why.pop(member_id, ""))
+            self._note("MemberLeft", member=member_id, client=was.client_id, why="")
 
-    def _reconciled(self, state: ConsumerGroupState, member: Member) -> None:
+    def _reconciled(self, state: ConsumerGroupState, member: ConsumerMember) -> None:
         if member.member_epoch == JOIN_EPOCH:  # a static member's new process, before its first step
             return
         target = state.target.get(member.member_id, frozenset())
         others = [one for one in target if state.owners.get(one, member.member_id) != member.member_id]
-        self._emit(
+        self._note(
             "MemberReconciled",
             member=member.member_id,
             epoch=member.member_epoch,
@@ -84,8 +86,8 @@ class Events:
             waiting_for=self._named(others),
         )
 
-    def _emit(self, kind: str, **detail: Any) -> None:
-        self._trace.emit(kind, group=self._group_id, **detail)
+    def _note(self, kind: str, **detail: Any) -> None:
+        self._noted.append((kind, {"group": self._group_id, **detail}))
 
     def _named(self, partitions: Iterable[TopicPartition]) -> list[list[str | int]]:
         names = self._image.topic_names

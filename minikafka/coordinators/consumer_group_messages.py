@@ -12,7 +12,7 @@ from minikafka.coordinators.consumer_member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
-    Member,
+    ConsumerMember,
     TopicPartition,
     by_topic,
 )
@@ -20,6 +20,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 UNCHANGED_TIMEOUT_MS = -1
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
 CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
@@ -54,7 +55,7 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
         raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, message)
 
 
-def check_epoch(member: Member, received: int, owned: Collection[TopicPartition] | None) -> None:
+def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPartition] | None) -> None:
     """The member epoch is the pass. The previous one counts as well from a member that has nothing but what it is
     assigned: the answer with the new epoch may have been lost.
 
@@ -77,29 +78,45 @@ def check_epoch(member: Member, received: int, owned: Collection[TopicPartition]
     )
 
 
-def check_assigned_since(member: Member, received: int, partition: tuple[str, int], image: Image) -> None:
-    """Whether a member that has had a newer epoch since may still commit for a partition (KIP-1251).
+def check_commit(member: ConsumerMember, body: Message, version: int, image: Image) -> None:
+    """Whether an OffsetCommit of a member counts. An epoch older than its own counts for what it had at that epoch
+    already and still has (KIP-1251).
 
-    Errors: STALE_MEMBER_EPOCH.
+    Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
-    topic, number = partition
-    found = image.topics.get(topic)
-    key = (b"" if found is None else found.topic_id, number)
-    assigned_at = member.assigned_partitions.get(key, member.partitions_pending_revocation.get(key))
-    if assigned_at is None:
-        raise stale(f"Partition {topic}-{number} is not assigned or pending revocation for member.")
-    if received < assigned_at:
-        raise stale(
-            f"Received member epoch {received} is older than assignment epoch {assigned_at} "
-            f"for partition {topic}-{number}."
-        )
+    if version < FIRST_COMMIT_VERSION:
+        why = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
+    received = body.generation_id_or_member_epoch
+    if received > member.member_epoch:
+        raise stale(f"Received member epoch {received} is newer than current member epoch {member.member_epoch}.")
+    if received == member.member_epoch:
+        return
+    for topic, number in ((each.name, part.partition_index) for each in body.topics for part in each.partitions):
+        found = image.topics.get(topic)
+        key = (b"" if found is None else found.topic_id, number)
+        assigned_at = member.assigned_partitions.get(key, member.partitions_pending_revocation.get(key))
+        if assigned_at is None:
+            raise stale(f"Partition {topic}-{number} is not assigned or pending revocation for member.")
+        if received < assigned_at:
+            raise stale(
+                f"Received member epoch {received} is older than assignment epoch {assigned_at} "
+                f"for partition {topic}-{number}."
+            )
+
+
+def check_same_epoch(member: ConsumerMember, received: int) -> None:
+    """Errors: STALE_MEMBER_EPOCH."""
+    expected = member.member_epoch
+    if received != expected:
+        raise stale(f"The received member epoch {received} does not match the expected member epoch {expected}.")
 
 
 def stale(message: str) -> KafkaError:
     return KafkaError(Error.STALE_MEMBER_EPOCH, message)
 
 
-def updated(member: Member, body: Message, client_id: str, client_host: str) -> Member:
+def updated(member: ConsumerMember, body: Message, client_id: str, client_host: str) -> ConsumerMember:
     """The member with what the request says of it; a field that is null, or a timeout of -1, didn't change."""
     changes: dict[str, Any] = {
         name: value
@@ -120,7 +137,7 @@ def is_full(body: Message) -> bool:
     return says_all or body.member_epoch == JOIN_EPOCH
 
 
-def answer(member: Member, heartbeat_interval_ms: int, tell_assignment: bool) -> dict[str, Any]:
+def answer(member: ConsumerMember, heartbeat_interval_ms: int, tell_assignment: bool) -> dict[str, Any]:
     """The answer to a heartbeat. Without an assignment, the last one told still holds."""
     return {
         "member_id": member.member_id,
@@ -146,7 +163,7 @@ def described(group_id: str, state: ConsumerGroupState, assignor: str, image: Im
     }
 
 
-def _described_member(member: Member, target: Iterable[TopicPartition], image: Image) -> dict[str, Any]:
+def _described_member(member: ConsumerMember, target: Iterable[TopicPartition], image: Image) -> dict[str, Any]:
     held = (*member.assigned_partitions, *member.partitions_pending_revocation)
     return {
         "member_id": member.member_id,

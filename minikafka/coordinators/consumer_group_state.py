@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from minikafka.coordinators.consumer_member import LEAVE_EPOCH, Member, MemberState, TopicPartition, flat
+from minikafka.coordinators.consumer_member import LEAVE_EPOCH, ConsumerMember, MemberState, TopicPartition, flat
 from minikafka.wire.schema import Message
 
 FIRST_EPOCH = 1  # of a group without records
@@ -31,7 +31,7 @@ class ConsumerGroupState:
         self.assignment_epoch = FIRST_EPOCH
         self.assignment_timestamp_ms = 0
         self.target: dict[str, frozenset[TopicPartition]] = {}
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
         self.owners: dict[TopicPartition, str] = {}
         self.subscribers: Counter[str] = Counter()
@@ -51,7 +51,7 @@ class ConsumerGroupState:
         """Take in a record of this group."""
         APPLY[name](self, key, value)
 
-    def replace_member(self, was: Member | None, member: Member | None) -> None:
+    def replace_member(self, was: ConsumerMember | None, member: ConsumerMember | None) -> None:
         """Put a member in the place of another, and everything that follows from members."""
         if was is not None:
             self._forget(was)
@@ -66,7 +66,7 @@ class ConsumerGroupState:
         if member.state is MemberState.STABLE:
             self._stable_at[member.member_epoch] += 1
 
-    def _forget(self, member: Member) -> None:
+    def _forget(self, member: ConsumerMember) -> None:
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
             del self.static_members[member.instance_id]
         for topic in member.subscribed_topic_names:
@@ -95,7 +95,7 @@ def _partition_metadata(state: ConsumerGroupState, key: Message, value: Message 
 def _member(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
     was = state.members.get(key.member_id)
     if value is not None:
-        state.replace_member(was, (was or Member(key.member_id)).with_metadata(value))
+        state.replace_member(was, (was or ConsumerMember(key.member_id)).with_metadata(value))
     elif was is not None:
         state.replace_member(was, None)
 
@@ -103,7 +103,7 @@ def _member(state: ConsumerGroupState, key: Message, value: Message | None) -> N
 def _current_assignment(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
     was = state.members.get(key.member_id)
     if value is not None:
-        state.replace_member(was, (was or Member(key.member_id)).with_current_assignment(value))
+        state.replace_member(was, (was or ConsumerMember(key.member_id)).with_current_assignment(value))
     elif was is not None:
         gone = replace(was, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
         state.replace_member(was, replace(gone, assigned_partitions={}, partitions_pending_revocation={}))

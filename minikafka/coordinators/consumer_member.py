@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
-from minikafka.coordinators.runtime import Record
+from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a heartbeat that mean something else
@@ -33,7 +33,7 @@ class MemberState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ConsumerMember:
     """member_epoch: LEAVE_STATIC_EPOCH while a static member is away. previous_member_epoch: the one before, which is
     still accepted from a member that missed an answer. rebalance_timeout_ms: how long it may take to revoke.
     assigned_partitions: what it may use. partitions_pending_revocation: what it was told to give back, and holds until
@@ -58,11 +58,16 @@ class Member:
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
-    def at_epoch(self, epoch: int, **changes: Any) -> Member:
+    @property
+    def must_revoke(self) -> bool:
+        """Whether the others wait for it. A static member that is away has its session to come back."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS and self.member_epoch != LEAVE_STATIC_EPOCH
+
+    def at_epoch(self, epoch: int, **changes: Any) -> ConsumerMember:
         """The member at an epoch that it is told with the next answer; the one it knows now stays acceptable."""
         return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
 
-    def with_metadata(self, value: Message) -> Member:
+    def with_metadata(self, value: Message) -> ConsumerMember:
         """After its ConsumerGroupMemberMetadata."""
         return replace(
             self,
@@ -76,7 +81,7 @@ class Member:
             rebalance_timeout_ms=value.rebalance_timeout_ms,
         )
 
-    def with_current_assignment(self, value: Message) -> Member:
+    def with_current_assignment(self, value: Message) -> ConsumerMember:
         """After its ConsumerGroupCurrentMemberAssignment."""
         known = value.state in MemberState.__members__.values()
         return replace(
@@ -88,7 +93,7 @@ class Member:
             partitions_pending_revocation=_with_epochs(value.partitions_pending_revocation, value.member_epoch),
         )
 
-    def metadata_record(self, group_id: str) -> Record:
+    def metadata_record(self, group_id: str) -> CoordinatorRecord:
         value = {
             "instance_id": self.instance_id,
             "rack_id": self.rack_id,
@@ -100,9 +105,10 @@ class Member:
             "server_assignor": self.server_assignor,
             "classic_member_metadata": None,  # not the default: that would be a member of the classic protocol
         }
-        return Record("ConsumerGroupMemberMetadata", {"group_id": group_id, "member_id": self.member_id}, value)
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return CoordinatorRecord("ConsumerGroupMemberMetadata", key, value)
 
-    def current_assignment_record(self, group_id: str) -> Record:
+    def current_assignment_record(self, group_id: str) -> CoordinatorRecord:
         value = {
             "member_epoch": self.member_epoch,
             "previous_member_epoch": self.previous_member_epoch,
@@ -110,24 +116,23 @@ class Member:
             "assigned_partitions": _topics_with_epochs(self.assigned_partitions),
             "partitions_pending_revocation": _topics_with_epochs(self.partitions_pending_revocation),
         }
-        return Record(
-            "ConsumerGroupCurrentMemberAssignment", {"group_id": group_id, "member_id": self.member_id}, value
-        )
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
 
 
-def target_record(group_id: str, member_id: str, partitions: Iterable[TopicPartition]) -> Record:
+def target_record(group_id: str, member_id: str, partitions: Iterable[TopicPartition]) -> CoordinatorRecord:
     """What a member is to have."""
     key = {"group_id": group_id, "member_id": member_id}
-    return Record("ConsumerGroupTargetAssignmentMember", key, {"topic_partitions": by_topic(partitions)})
+    return CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, {"topic_partitions": by_topic(partitions)})
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     """Remove a member. The order is Kafka's, which refuses to load another one."""
     key = {"group_id": group_id, "member_id": member_id}
     return [
-        Record("ConsumerGroupCurrentMemberAssignment", key, None),
-        Record("ConsumerGroupTargetAssignmentMember", key, None),
-        Record("ConsumerGroupMemberMetadata", key, None),
+        CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, None),
+        CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, None),
+        CoordinatorRecord("ConsumerGroupMemberMetadata", key, None),
     ]
 
 

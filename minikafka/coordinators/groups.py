@@ -5,27 +5,31 @@ group is classic or of the consumer protocol (KIP-848); an empty one may change 
 other kind's members, so that the two never mix silently. Apache Kafka 4 can also convert a living group while it is
 rolled over to the new protocol; this one cannot.
 
-Each method here is a `decide`: it returns the records that the request means, and the answer.
+Each request has a method here that decides (runtime.py). What a group itself decides stands in classic_group.py and
+consumer_group.py; what its offsets are, in offsets.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators import classic_requests as requests
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import CONSUMER
-from minikafka.coordinators.classic_records import describe, group_metadata
-from minikafka.coordinators.consumer_group import Configs, ConsumerGroup
-from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, forgotten, offset_commit
-from minikafka.coordinators.runtime import Decision, Record
+from minikafka.coordinators.classic_records import describe, empty_group_metadata
+from minikafka.coordinators.consumer_group import Configs, ConsumerGroup, Draft
+from minikafka.coordinators.deadlines import Deadlines
+from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, fetched, forgotten, offset_commit
+from minikafka.coordinators.runtime import CoordinatorRecord, Decision
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+
+Group = ClassicGroup | ConsumerGroup
 
 
 class Groups:
@@ -37,7 +41,7 @@ class Groups:
     def __init__(
         self, partition: int, config: Configs, image: Image, new_member_id: Callable[[str], str], trace: Trace
     ) -> None:
-        self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self._partition = partition
         self._config = config
@@ -45,7 +49,7 @@ class Groups:
         self._new_member_id = new_member_id
         self._trace = trace
         self._live = False
-        self._look_at_ms: dict[str, int] = {}  # when to look for a group's expired offsets
+        self._looks: Deadlines[str] = Deadlines()  # when to look for a group's expired offsets
 
     # -- what the runtime asks
 
@@ -59,7 +63,9 @@ class Groups:
             if value is None:
                 self._drop(key.group, ClassicGroup)
             else:
-                self._classic_to_fill(key.group).apply(name, key, value)
+                group = self._classic_to_fill(key.group)
+                if not self._live:  # live, its decision changes it
+                    group.restore(value)
         elif value is None and name == "ConsumerGroupMetadata":
             self._drop(key.group_id, ConsumerGroup)
         elif value is not None or isinstance(self.groups.get(key.group_id), ConsumerGroup):
@@ -76,64 +82,60 @@ class Groups:
             self._trace.emit("GroupLoaded", partition=self._partition, groups=list(self.groups), members=members)
         return list(self.groups)
 
-    def tick(self, key: str, now: Now) -> Sequence[Record]:
+    def tick(self, key: str, now: Now) -> Decision:
         """Sessions and rebalances; now and then, offsets that expired."""
         group = self.groups.get(key)
         if group is None:
-            return ()
+            return Decision()
         due_ms = group.next_deadline()
-        records = list(group.tick(now)) if due_ms is not None and due_ms <= now.monotonic_ms else []
-        if self._look_at_ms.get(key, now.monotonic_ms + 1) <= now.monotonic_ms:
-            self._look_later(key, now)
-            records += self._expired(key, group, now)
-        return records
+        if due_ms is not None and due_ms <= now.monotonic_ms:
+            return group.tick() if isinstance(group, ClassicGroup) else self._decided(key, group.tick(now))
+        return self._expired(key, group, now) if self._looks.is_overdue(key, now.monotonic_ms) else Decision()
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
-        if group is None:
-            return None
-        deadlines = (group.next_deadline(), self._look_at_ms.get(key))
-        return min((at for at in deadlines if at is not None), default=None)
+        deadlines = (group.next_deadline(), self._looks.at(key)) if group is not None else ()
+        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
     # -- classic groups
 
-    def join(
-        self, wait: Wait, request: Message, client: tuple[str, str], version: int, now: Now
-    ) -> Decision:
-        """JoinGroup; the first one makes the group."""
+    def join(self, wait: Wait, request: Message, client: tuple[str, str], version: int, now: Now) -> Decision:
+        """JoinGroup. The first one makes the group, and joins it when that is committed."""
         lowest, highest = self._config["group.min.session.timeout.ms"], self._config["group.max.session.timeout.ms"]
         if not lowest <= request.session_timeout_ms <= highest:
             raise KafkaError(Error.INVALID_SESSION_TIMEOUT)
         group = self.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
-            return requests.join(group, wait, request, client, version, now)
+            return group.join(wait, request, client, version, now)
         if group is not None and group.state_name != "Empty":
             raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id != "":
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
-        new = self._new_classic(request.group_id)
-        empty = group_metadata(new, {}, now)
-        records, answer = requests.join(new, wait, request, client, version, now)
-        self._take_over(request.group_id, new, now)
-        return [*(group.tombstones() if group else ()), empty, *records], answer
+        empty = empty_group_metadata(self._new_classic(request.group_id), 0, now)
+
+        def join_it(now: Now) -> Decision | None:
+            self._look_later_if_new(request.group_id, now)
+            was_refused = wait.is_done  # it took too long to make the group
+            return None if was_refused else self.join(wait, request, client, version, now)
+
+        return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
         """SyncGroup."""
-        return requests.sync(self._classic(request.group_id), wait, request, now)
+        return self._classic(request.group_id).sync(wait, request, now)
 
-    def heartbeat(self, request: Message, now: Now) -> Decision:
+    def heartbeat(self, request: Message) -> Decision:
         """Heartbeat."""
-        return requests.heartbeat(self._classic(request.group_id), request, now)
+        return self._classic(request.group_id).heartbeat(request)
 
-    def leave(self, request: Message, version: int, now: Now) -> Decision:
+    def leave(self, request: Message, version: int) -> Decision:
         """LeaveGroup: one member before version 3, then many."""
         group = self._classic(request.group_id)
         if version >= 3:
-            leaving = [(each.member_id, each.group_instance_id, each.reason) for each in request.members]
-            return requests.leave(group, leaving, now)
-        records, answer = requests.leave(group, [(request.member_id, None, None)], now)
-        assert answer is not None
-        return records, {"error_code": answer["members"][0]["error_code"]}
+            return group.leave([(each.member_id, each.group_instance_id, each.reason) for each in request.members])
+        decision = group.leave([(request.member_id, None, None)])
+        assert decision.answer is not None
+        return decision._replace(answer={"error_code": decision.answer["members"][0]["error_code"]})
 
     # -- consumer groups (KIP-848)
 
@@ -141,34 +143,37 @@ class Groups:
         """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return group.heartbeat(request, *client, now)
+            return self._decided(request.group_id, group.heartbeat(request, *client, now))
         if request.member_epoch != 0:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
         if group is not None and group.state_name != "Empty":
             why = f"Cannot upgrade classic group {request.group_id} to consumer group"
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{why} because online upgrade is disabled.")
-        new = ConsumerGroup(request.group_id, self._config, self._image, self._trace)
-        records, answer = new.heartbeat(request, *client, now)
-        self._take_over(request.group_id, new, now)
-        return [*(group.tombstones() if group else ()), *records], answer
+        new = self._new_consumer(request.group_id)
+        return self._decided(
+            request.group_id, new.heartbeat(request, *client, now), group.tombstones() if group else ()
+        )
+
+    def _decided(self, group_id: str, draft: Draft, before: Sequence[CoordinatorRecord] = ()) -> Decision:
+        return Decision([*before, *draft.records], draft.answer, partial(self._committed, group_id, draft))
+
+    def _committed(self, group_id: str, draft: Draft, now: Now) -> None:
+        self._look_later_if_new(group_id, now)
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            group.committed(draft, now)
 
     # -- offsets
 
     def commit(self, request: Message, version: int, now: Now) -> Decision:
         """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand."""
         group = self.groups.get(request.group_id)
-        epoch = request.generation_id_or_member_epoch
-        if group is None:
-            if epoch >= 0:
-                raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
-            self._take_over(request.group_id, self._new_classic(request.group_id), now)
-        elif isinstance(group, ClassicGroup):
-            requests.check_commit(group, request.member_id, epoch, request.group_instance_id, now)
-        else:
-            partitions = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
-            group.check_commit(request.member_id, epoch, partitions, version)
+        if group is not None:
+            group.check_commit(request, version)
+        elif request.generation_id_or_member_epoch >= 0:
+            raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
         limit = self._config["offset.metadata.max.bytes"]
-        records, topics = [], []
+        records, topics, told = [], [], []
         for topic in request.topics:
             results = []
             known = self._image.topics.get(topic.name)
@@ -182,9 +187,18 @@ class Groups:
                     records.append(
                         offset_commit(request.group_id, topic.name, topic_id, partition, retention_ms, now.wall_ms)
                     )
-                    self._tell_commit(request, topic.name, partition)
+                    if self._trace:
+                        told.append(self._commit_event(request, topic.name, partition))
             topics.append({"name": topic.name, "topic_id": topic.topic_id, "partitions": results})
-        return records, {"topics": topics}
+
+        def change(now: Now) -> None:
+            self._look_later_if_new(request.group_id, now)
+            if isinstance(group, ClassicGroup):
+                group.heard(request.member_id, now)
+            for detail in told:
+                self._trace.emit("OffsetCommitted", **detail)
+
+        return Decision(records, {"topics": topics}, change)
 
     def fetch(self, request: Message, member_id: str | None, member_epoch: int) -> Answer:
         """OffsetFetch of one group. topics null: all. An offset that was never committed reads as -1."""
@@ -221,7 +235,7 @@ class Groups:
                 if not read and self.offsets.get(request.group_id, topic.name, partition.partition_index):
                     records.append(forgotten(request.group_id, topic.name, partition.partition_index))
             topics.append({"name": topic.name, "partitions": results})
-        return records, {"topics": topics}
+        return Decision(records, {"topics": topics})
 
     # -- groups as a whole
 
@@ -260,15 +274,19 @@ class Groups:
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        return self._deletion(group_id, group), {"error_code": Error.NONE}
+        offsets = [forgotten(group_id, topic, number) for topic, number, _ in self.offsets.of(group_id)]
+        told = partial(self._tell_deleted, group_id)
+        return Decision([*offsets, *group.tombstones()], {"error_code": Error.NONE}, told)
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
-        return [forgotten(group_id, name, number) for name, number, _ in self.offsets.of(group_id) if name == topic], {}
+        return Decision(
+            [forgotten(group_id, name, number) for name, number, _ in self.offsets.of(group_id) if name == topic], {}
+        )
 
     # -- inside
 
-    def _existing(self, group_id: str) -> ClassicGroup | ConsumerGroup:
+    def _existing(self, group_id: str) -> Group:
         if group_id not in self.groups:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return self.groups[group_id]
@@ -281,12 +299,10 @@ class Groups:
 
     def _new_classic(self, group_id: str) -> ClassicGroup:
         delay_ms, size = self._config["group.initial.rebalance.delay.ms"], self._config["group.max.size"]
-        return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace, self._live)
+        return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
 
-    def _take_over(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Now) -> None:
-        """A group is new, or has another kind than before."""
-        self.groups[group_id] = group
-        self._look_later(group_id, now)
+    def _new_consumer(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id, self._config, self._image, self._trace, self._live)
 
     def _classic_to_fill(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
@@ -297,31 +313,42 @@ class Groups:
     def _consumer_to_fill(self, group_id: str) -> ConsumerGroup:
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
-            group = self.groups[group_id] = ConsumerGroup(group_id, self._config, self._image, self._trace)
+            group = self.groups[group_id] = self._new_consumer(group_id)
         return group
 
     def _drop(self, group_id: str, kind: type) -> None:
         if isinstance(self.groups.get(group_id), kind):
             del self.groups[group_id]
-            self._look_at_ms.pop(group_id, None)
+            self._looks.set(group_id, None)
 
     def _look_later(self, group_id: str, now: Now) -> None:
-        self._look_at_ms[group_id] = now.monotonic_ms + self._config["offsets.retention.check.interval.ms"]
+        self._looks.set(group_id, now.monotonic_ms + self._config["offsets.retention.check.interval.ms"])
 
-    def _expired(self, group_id: str, group: ClassicGroup | ConsumerGroup, now: Now) -> list[Record]:
+    def _look_later_if_new(self, group_id: str, now: Now) -> None:
+        if group_id in self.groups and self._looks.at(group_id) is None:
+            self._look_later(group_id, now)
+
+    def _expired(self, group_id: str, group: Group, now: Now) -> Decision:
         """Tombstones of offsets that nobody came back for (offsets.retention.minutes), and of a group that is left
         with nothing.
         """
         committed = list(self.offsets.of(group_id))
         old = [(topic, number) for topic, number, each in committed if self._is_old(group, topic, each, now.wall_ms)]
-        if old and self._trace:
-            names = [f"{topic}-{number}" for topic, number in old]
-            self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
-        if len(old) == len(committed) and group.state_name == "Empty":
-            return self._deletion(group_id, group)
-        return [forgotten(group_id, topic, number) for topic, number in old]
+        records = [forgotten(group_id, topic, number) for topic, number in old]
+        goes = len(old) == len(committed) and group.state_name == "Empty"
 
-    def _is_old(self, group: ClassicGroup | ConsumerGroup, topic: str, committed: Committed, wall_ms: int) -> bool:
+        def change(now: Now) -> None:
+            if old and self._trace:
+                names = [f"{topic}-{number}" for topic, number in old]
+                self._trace.emit("OffsetsExpired", group=group_id, partitions=names)
+            if goes:
+                self._tell_deleted(group_id, now)
+            else:
+                self._look_later(group_id, now)
+
+        return Decision([*records, *(group.tombstones() if goes else ())], {}, change)
+
+    def _is_old(self, group: Group, topic: str, committed: Committed, wall_ms: int) -> bool:
         if group.subscribes_to(topic):
             return False
         if committed.expires_ms != NOTHING:
@@ -329,37 +356,21 @@ class Groups:
         since_ms = group.offsets_age_from(committed.commit_ms)
         return since_ms is not None and since_ms + self._config["offsets.retention.minutes"] * 60_000 <= wall_ms
 
-    def _deletion(self, group_id: str, group: ClassicGroup | ConsumerGroup) -> list[Record]:
+    def _tell_deleted(self, group_id: str, _: Now) -> None:
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
-        offsets = [forgotten(group_id, topic, number) for topic, number, _ in self.offsets.of(group_id)]
-        return [*offsets, *group.tombstones()]
 
-    def _tell_commit(self, request: Message, topic: str, partition: Message) -> None:
-        if self._trace:
-            before = self.offsets.get(request.group_id, topic, partition.partition_index)
-            self._trace.emit(
-                "OffsetCommitted",
-                group=request.group_id,
-                member=request.member_id,
-                generation=request.generation_id_or_member_epoch,
-                topic=topic,
-                partition=partition.partition_index,
-                offset=partition.committed_offset,
-                was=before.offset if before else None,
-            )
-
-
-def fetched(partition: int, committed: Committed | None) -> dict[str, Any]:
-    """One partition of an OffsetFetch answer."""
-    found = committed or Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
-    return {
-        "partition_index": partition,
-        "committed_offset": found.offset,
-        "committed_leader_epoch": found.leader_epoch,
-        "metadata": found.metadata,
-        "error_code": Error.NONE,
-    }
+    def _commit_event(self, request: Message, topic: str, partition: Message) -> dict[str, Any]:
+        before = self.offsets.get(request.group_id, topic, partition.partition_index)
+        return {
+            "group": request.group_id,
+            "member": request.member_id,
+            "generation": request.generation_id_or_member_epoch,
+            "topic": topic,
+            "partition": partition.partition_index,
+            "offset": partition.committed_offset,
+            "was": before.offset if before else None,
+        }
 
 
 def partition_for(key: str, partitions: int) -> int:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from minikafka.coordinators.runtime import Record
+from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
 NOTHING = -1
@@ -70,7 +71,7 @@ class Offsets:
 
 def offset_commit(
     group: str, topic: str, topic_id: bytes, partition: Message, retention_ms: int, wall_ms: int
-) -> Record:
+) -> CoordinatorRecord:
     """The record of one committed offset. retention_ms: of an old client (OffsetCommit 2 to 4), else -1."""
     value = {
         "offset": partition.committed_offset,
@@ -80,13 +81,25 @@ def offset_commit(
         "expire_timestamp": NOTHING if retention_ms == NOTHING else min(wall_ms + retention_ms, LAST_MS),
         "topic_id": topic_id,
     }
-    return Record("OffsetCommit", offset_key(group, topic, partition.partition_index), value)
+    return CoordinatorRecord("OffsetCommit", offset_key(group, topic, partition.partition_index), value)
 
 
-def forgotten(group: str, topic: str, partition: int) -> Record:
+def forgotten(group: str, topic: str, partition: int) -> CoordinatorRecord:
     """The tombstone of one committed offset."""
-    return Record("OffsetCommit", offset_key(group, topic, partition), None)
+    return CoordinatorRecord("OffsetCommit", offset_key(group, topic, partition), None)
 
 
 def offset_key(group: str, topic: str, partition: int) -> dict[str, Any]:
     return {"group": group, "topic": topic, "partition": partition}
+
+
+def fetched(partition: int, committed: Committed | None) -> dict[str, Any]:
+    """One partition of an OffsetFetch answer."""
+    found = committed or Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
+    return {
+        "partition_index": partition,
+        "committed_offset": found.offset,
+        "committed_leader_epoch": found.leader_epoch,
+        "metadata": found.metadata,
+        "error_code": Error.NONE,
+    }

@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from minikafka.coordinators.consumer_member import Member, MemberState, TopicPartition
+from minikafka.coordinators.consumer_member import ConsumerMember, MemberState, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 
 
@@ -43,8 +43,8 @@ class Goal(NamedTuple):
 
 
 def reconcile(
-    member: Member, goal: Goal, owned: Collection[TopicPartition] | None, subscription_changed: bool
-) -> Member:
+    member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None, subscription_changed: bool
+) -> ConsumerMember:
     """The member after this heartbeat; the same if it can't move. owned: what it says it has; None if it didn't say.
 
     Errors: FENCED_MEMBER_EPOCH if its state is of a newer Kafka and it has partitions.
@@ -65,7 +65,7 @@ def reconcile(
     return _next_step(member, goal, owned)
 
 
-def _next_step(member: Member, goal: Goal, owned: Collection[TopicPartition] | None) -> Member:
+def _next_step(member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None) -> ConsumerMember:
     target = [partition for partition in sorted(goal.partitions) if partition[0] in goal.topic_ids]
     kept = {partition: member.assigned_partitions[partition] for partition in target if _has(member, partition)}
     surplus = {partition: epoch for partition, epoch in member.assigned_partitions.items() if partition not in kept}
@@ -83,7 +83,9 @@ def _next_step(member: Member, goal: Goal, owned: Collection[TopicPartition] | N
     )
 
 
-def _without_other_topics(member: Member, goal: Goal, owned: Collection[TopicPartition] | None) -> Member:
+def _without_other_topics(
+    member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None
+) -> ConsumerMember:
     """The subscription changed: what is no longer subscribed goes at once, before there is a new target."""
     kept = {one: epoch for one, epoch in member.assigned_partitions.items() if one[0] in goal.topic_ids}
     if len(kept) == len(member.assigned_partitions):
@@ -95,7 +97,9 @@ def _without_other_topics(member: Member, goal: Goal, owned: Collection[TopicPar
     return member.at_epoch(member.member_epoch, assigned_partitions=kept)
 
 
-def _must_revoke(member: Member, kept: dict[TopicPartition, int], pending: dict[TopicPartition, int]) -> Member:
+def _must_revoke(
+    member: ConsumerMember, kept: dict[TopicPartition, int], pending: dict[TopicPartition, int]
+) -> ConsumerMember:
     return member.at_epoch(
         member.member_epoch,
         state=MemberState.UNREVOKED_PARTITIONS,
@@ -104,7 +108,7 @@ def _must_revoke(member: Member, kept: dict[TopicPartition, int], pending: dict[
     )
 
 
-def _has(member: Member, partition: TopicPartition) -> bool:
+def _has(member: ConsumerMember, partition: TopicPartition) -> bool:
     return partition in member.assigned_partitions
 
 

@@ -2,44 +2,64 @@
 
 A group, with its members and committed offsets, must survive the broker that looks after it. So its state is a log:
 every change is a record in a partition of `__consumer_offsets`, and whoever leads that partition is the coordinator.
-What it knows is what it has read there. A request takes four steps:
+What it knows is what it has read there. A request takes five steps:
 
-    decide   look at the state, change nothing: the records that the request means, and the answer to give
-    append   the records, as one batch, to the partition
-    wait     until the high watermark passes them: now they can't be lost
-    apply    the records to the state, then give the answer
+    decide   look at the state, change nothing: refuse (KafkaError), or return a Decision
+    append   its records, as one batch, to the partition
+    wait     until the high watermark has passed them: now they can't be lost
+    apply    the records to the state
+    change   what has no record, tell the trace, give the answer
+
+A request without records goes from `decide` to `change` at once. Most do: heartbeats, and who waits for whom, are soft
+state; a new leader does without. A soft change may lead to records (the last member left, the group is empty now): then
+it returns another Decision, for the same request.
+
+Requests for one key (a group) queue while its records are not committed, so `decide` sees committed state only; other
+keys go on. Nobody waits for ever: a request whose records are not committed in time is refused, and so are those behind
+it. Its records stay in the log, though, and are applied if they are committed later.
 
 A new leader replays `apply` over the whole log, in slices, and answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
-Compaction keeps that log short. Requests for one key (a group) wait while its records are not committed yet, so
-`decide` sees committed state only; other keys go on. Not everything is worth a record: heartbeats and who waits for
-whom are soft state, and a new leader does without.
-
-Nothing here knows what a group is: `State` says what the runtime asks of it. (Apache Kafka: CoordinatorRuntime.)
+Compaction keeps that log short. Nothing here knows what a group is: `State` says what the runtime asks of it, and
+`Codec` how its records look. (Apache Kafka: CoordinatorRuntime.)
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.deadlines import Deadlines
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.internal_records import UnknownRecord
 from minikafka.wire.primitives import EncodeError
-from minikafka.wire.records import batches, encode_batch, raw_records, read_header
+from minikafka.wire.records import COMMIT, RawRecord, batches, control_type, encode_batch, raw_records, read_header
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
 RECORD_COST_BYTES = 256  # replaying a record takes as long as reading so many bytes
 TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
 
+# What a failed write is called in answers (Apache Kafka: GroupCoordinatorService.handleOperationException).
+AS_A_COORDINATOR_SAYS = {
+    Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_LEADER_OR_FOLLOWER: Error.NOT_COORDINATOR,
+    Error.KAFKA_STORAGE_ERROR: Error.NOT_COORDINATOR,
+    Error.MESSAGE_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.RECORD_LIST_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.INVALID_FETCH_SIZE: Error.UNKNOWN_SERVER_ERROR,
+}
 
-class Record(NamedTuple):
+
+class CoordinatorRecord(NamedTuple):
     """A record before it is encoded: the schema's name, key and value. value None: a tombstone."""
 
     name: str
@@ -47,11 +67,28 @@ class Record(NamedTuple):
     value: dict[str, Any] | None
 
 
-# What decide gives: records, and the answer once they are committed. Without an answer the wait is kept by
-# whoever decided, and finished later (a JoinGroup waits for the other members).
-Decision = tuple[Sequence[Record], Answer | None]
-Decide = Callable[[Wait, Now], Decision]
+class Decision(NamedTuple):
+    """What a request means. answer: given at the end; None: whoever keeps the Wait ends it later (a JoinGroup waits for
+    the other members). change(now): changes soft state and tells the trace, after the records were applied. failed(
+    error, now): what happens instead, when the records can't be written or are not committed in time; without it
+    nothing does.
+    """
+
+    records: Sequence[CoordinatorRecord] = ()
+    answer: Answer | None = None
+    change: Callable[[Now], Decision | None] | None = None
+    failed: Callable[[KafkaError, Now], None] | None = None
+
+
+Decide = Callable[[Now], Decision]
 Notice = Callable[[str, Exception], None]
+
+
+class Codec(NamedTuple):
+    """The records of one internal topic. decode gives name, key and value; UnknownRecord for a newer Kafka's."""
+
+    encode: Callable[[str, dict[str, Any], dict[str, Any] | None], tuple[bytes, bytes | None]]
+    decode: Callable[[Buffer, Buffer | None], tuple[str, Message, Message | None]]
 
 
 class State(Protocol):
@@ -63,63 +100,59 @@ class State(Protocol):
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: sessions begin. Returns the keys that are there."""
 
-    def tick(self, key: str, now: Now) -> Sequence[Record]:
-        """The deadline of a key has come: what that means for it."""
+    def tick(self, key: str, now: Now) -> Decision:
+        """Decide what it means that the deadline of a key has come."""
 
     def next_deadline(self, key: str) -> int | None:
-        """When this key needs a tick, monotonic ms: maybe too early, never too late."""
+        """When this key needs a tick, monotonic ms."""
 
 
-class Pending(NamedTuple):
-    """Appended, not committed yet."""
+@dataclass(slots=True, eq=False)
+class Write:
+    """A request on its way through the log: maybe queued behind another one of its key, then appended."""
 
-    next_offset: int
     key: str
-    records: list[tuple[bytes, bytes | None]]
+    decide: Decide
     wait: Wait
-    answer: Answer | None
+    deadline_ms: int
+    decision: Decision | None = None
+    encoded: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+    next_offset: int = -1
+
+    def give_up(self, error: KafkaError, now: Now) -> None:
+        """It was refused, or its records are not committed in time: whoever waits for them hears of it."""
+        error = KafkaError(AS_A_COORDINATOR_SAYS.get(error.error, error.error), error.message)
+        decision = self.decision
+        if decision is not None and decision.failed is not None:
+            self.decision = Decision()
+            decision.failed(error, now)
+        self.wait.fail(error)
 
 
-class Timers:
-    """Deadlines of many keys, of which the earliest is wanted. A key has at most one; a later one changes nothing."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, Any]] = []
-        self._armed: dict[Any, int] = {}
-
-    def arm(self, key: Any, deadline_ms: int | None) -> None:
-        if deadline_ms is not None and deadline_ms < self._armed.get(key, deadline_ms + 1):
-            self._armed[key] = deadline_ms
-            heapq.heappush(self._heap, (deadline_ms, key))
-
-    def due(self, now_ms: int) -> list[Any]:
-        """Keys whose deadline has come; each is disarmed. One that is armed for now meanwhile is due the next time."""
-        due = []
-        while self._heap and self._heap[0][0] <= now_ms:
-            deadline_ms, key = heapq.heappop(self._heap)
-            if self._armed.get(key) == deadline_ms:
-                del self._armed[key]
-                due.append(key)
-        return due
-
-    def next_deadline(self) -> int | None:
-        return self._heap[0][0] if self._heap else None
+Timed = Deadlines[Write | tuple[int, str]]  # writes, and keys of partitions that need a tick
 
 
 class Shard:
-    """One partition of the internal topic that this node leads. arm(key): the key's deadline may have changed."""
+    """One partition of the internal topic that this node leads."""
 
-    def __init__(self, replica: Replica, state: State, arm: Callable[[str], None], notice: Notice) -> None:
+    def __init__(
+        self, partition: int, replica: Replica, state: State, codec: Codec, deadlines: Timed, notice: Notice
+    ) -> None:
+        self.partition = partition
         self.replica = replica
         self.state = state
         self.loading: Generator[int, None, None] | None = self._load()
-        self._inherited_end = replica.log.log_end_offset
-        self._arm = arm
-        self._notice = notice
-        self._pending: deque[Pending] = deque()
-        self._queued: dict[str, list[tuple[Decide, Wait]]] = {}  # keys whose records are not committed yet
-        self.open: dict[Wait, None] = {}
         self.failed = False
+        self.open: dict[Wait, None] = {}
+        self._inherited_end = replica.log.log_end_offset
+        self._codec = codec
+        self._deadlines = deadlines
+        self._notice = notice
+        self._undecided: dict[int, list[tuple[bytes | None, bytes | None]]] = {}  # of open transactions, by producer id
+        self._pending: deque[Write] = deque()  # appended
+        self._queued: dict[str, list[Write]] = {}  # behind those, by key
+
+    # -- loading
 
     @property
     def can_load(self) -> bool:
@@ -129,113 +162,153 @@ class Shard:
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the work done, in bytes as reading alone would count them."""
+        """Replays the log; yields the work done, in bytes as reading alone would count them. Records of a transaction
+        count when its commit marker has come.
+        """
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
                 spent = header.size_bytes
+                if header.control:
+                    self._decided(header.producer_id, next(raw_records(batch), None))
                 for record in () if header.control else raw_records(batch):
-                    self._replay(record.key, record.value)
+                    if header.transactional:
+                        self._undecided.setdefault(header.producer_id, []).append((record.key, record.value))
+                    else:
+                        self._replay(record.key, record.value)
                     spent += len(record.rest) + RECORD_COST_BYTES
                     if spent >= LOAD_SLICE_BYTES:
                         yield spent
                         spent = 0
                 yield spent
 
-    def _replay(self, key: bytes | None, value: bytes | None) -> None:
+    def _decided(self, producer_id: int, marker: RawRecord | None) -> None:
+        """A transaction has ended. marker: None where compaction has emptied its batch, as it does with old aborts."""
+        undecided = self._undecided.pop(producer_id, [])
+        if marker is not None and control_type(marker) == COMMIT:
+            for key, value in undecided:
+                self._replay(key, value)
+
+    def _replay(self, key: Buffer | None, value: Buffer | None) -> None:
         if key is not None:
-            try:
-                self.state.apply(*decode_coordinator_record(key, value))
-            except UnknownRecord:
-                return  # of a newer Kafka, or of a feature that is not here
+            with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
+                self.state.apply(*self._codec.decode(key, value))
 
-    def run(self, key: str, decide: Decide, wait: Wait, now: Now) -> None:
-        """Decide and append; a request for a key whose last records are not committed yet queues."""
-        if wait not in self.open:
-            self.open[wait] = None
-            wait.then(lambda ended: self.open.pop(ended, None))
-        if key in self._queued:
-            self._queued[key].append((decide, wait))
-            return
-        try:
-            if not self.replica.enough_in_sync:
-                raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
-            records, answer = decide(wait, now)
-            if records:
-                self._append(key, records, wait, answer, now)
-            elif answer is not None:
-                wait.finish(answer)
-        except KafkaError as error:
-            if error.error is Error.KAFKA_STORAGE_ERROR:
-                raise
-            wait.fail(error)
-        except EncodeError as error:  # what a client named doesn't fit into a record
-            wait.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)))
-        except AssertionError:
-            raise
-        except Exception as error:  # of a decision: it ends, the group stays as it was
-            wait.fail(KafkaError(Error.UNKNOWN_SERVER_ERROR))
-            self._notice(f"a request of {key!r} met a bug of minikafka's: {error!r}", error)
-            return
-        self._arm(key)
+    # -- requests
 
-    def _append(
-        self, key: str, records: Sequence[Record], wait: Wait, answer: Answer | None, now: Now
-    ) -> None:
-        encoded = [encode_coordinator_record(*record) for record in records]
-        batch = bytearray(encode_batch([(now.wall_ms, name, value, []) for name, value in encoded]))
-        limit = self.replica.log.config.max_message_bytes
-        if len(batch) > limit:
-            raise KafkaError(
-                Error.UNKNOWN_SERVER_ERROR,
-                f"the state of {key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)",
-            )
-        appended = self.replica.append(batch, [read_header(batch)], now)
-        self._pending.append(Pending(appended.last_offset + 1, key, encoded, wait, answer))
-        self._queued[key] = []
+    def run(self, write: Write, now: Now) -> None:
+        """Decide, unless records of the same key are not committed yet."""
+        if self.is_busy(write.key):
+            self._queued[write.key].append(write)
+            self._deadlines.set(write, write.deadline_ms)
+        else:
+            with self._answering(write, now):
+                self._carry_out(write, write.decide(now), now)
+            self.arm(write.key)
+
+    def is_busy(self, key: str) -> bool:
+        return key in self._queued
+
+    def arm(self, key: str) -> None:
+        """The key's deadline may have changed. While its records are not committed it waits, as requests do."""
+        if not self.is_busy(key):
+            self._deadlines.set((self.partition, key), self.state.next_deadline(key))
 
     def commit(self, now: Now) -> None:
-        """Apply and answer what the high watermark has passed; let in the requests that waited for it."""
+        """Carry on with what the high watermark has passed; let in the requests that waited for it."""
         while self._pending and self._pending[0].next_offset <= self.replica.high_watermark:
-            done = self._pending.popleft()
-            for key, value in done.records:
-                self.state.apply(*decode_coordinator_record(key, value))
-            if done.answer is not None:
-                done.wait.finish(done.answer)
-            queue = self._queued.pop(done.key)
-            self._arm(done.key)
-            for decide, wait in queue:  # behind the first that appends, the others queue again
-                self.run(done.key, decide, wait, now)
+            write = self._pending.popleft()
+            self._deadlines.set(write, None)
+            for key, value in write.encoded:
+                self.state.apply(*self._codec.decode(key, value))
+            queue = self._queued.pop(write.key)
+            decision, write.decision = write.decision, None
+            assert decision is not None
+            with self._answering(write, now):
+                self._carry_out(write, decision._replace(records=()), now)
+            for each in queue:  # behind the first that appends, the others queue again
+                self._deadlines.set(each, None)
+                if not each.wait.is_done:
+                    self.run(each, now)
+            self.arm(write.key)
 
     def close(self, error: KafkaError) -> None:
         """This node leads the partition no more: every open request ends with the error."""
+        for write in (*self._pending, *(each for queue in self._queued.values() for each in queue)):
+            self._deadlines.set(write, None)
         for wait in list(self.open):
             wait.fail(error)
+
+    def _carry_out(self, write: Write, decision: Decision, now: Now) -> None:
+        """Change by change, until there are records to append or nothing is left to do."""
+        while not decision.records:
+            next_decision = None if decision.change is None else decision.change(now)
+            if next_decision is None:
+                if decision.answer is not None:
+                    write.wait.finish(decision.answer)
+                return
+            decision = next_decision._replace(answer=next_decision.answer or decision.answer)
+        write.decision = decision
+        write.encoded = [self._codec.encode(*record) for record in decision.records]
+        self._append(write, now)
+
+    def _append(self, write: Write, now: Now) -> None:
+        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in write.encoded]))
+        limit = self.replica.log.config.max_message_bytes
+        if len(batch) > limit:
+            why = f"the state of {write.key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)"
+            raise KafkaError(Error.MESSAGE_TOO_LARGE, why)
+        if not self.replica.enough_in_sync:
+            raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
+        appended = self.replica.append(batch, [read_header(batch)], now)
+        write.next_offset = appended.last_offset + 1
+        self._pending.append(write)
+        self._queued[write.key] = []
+        self._deadlines.set(write, write.deadline_ms)
+
+    @contextmanager
+    def _answering(self, write: Write, now: Now) -> Iterator[None]:
+        """What goes wrong with a request ends this request, and not the shard."""
+        try:
+            yield
+        except KafkaError as error:
+            write.give_up(error, now)
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+        except EncodeError as error:  # what a client named doesn't fit into a record
+            write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)), now)
+        except AssertionError:
+            raise
+        except Exception as error:
+            write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR), now)
+            self._notice(f"a request of {write.key!r} met a bug of minikafka's: {error!r}", error)
 
 
 class Runtime:
     """The shards of one internal topic on one node, by partition.
 
-    new_state: makes the empty state of a partition. notice(line, error): something failed that ends a shard, not the
-    node.
+    new_state: makes the empty state of a partition. write_timeout_ms: how long a request waits for its records to be
+    committed. notice(line, error): something failed that ends a shard, not the node.
     """
 
-    def __init__(self, new_state: Callable[[int], State], notice: Notice) -> None:
+    def __init__(
+        self, new_state: Callable[[int], State], codec: Codec, write_timeout_ms: int, notice: Notice
+    ) -> None:
         self.shards: dict[int, Shard] = {}
         self._loading: dict[int, Shard] = {}
-        self._timers = Timers()
+        self._deadlines: Timed = Deadlines()
         self._new_state = new_state
+        self._codec = codec
+        self._write_timeout_ms = write_timeout_ms
         self._notice = notice
 
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
             state = self._new_state(partition)
-            shard = Shard(
-                replica, state, lambda key: self._timers.arm((partition, key), state.next_deadline(key)), self._notice
-            )
+            shard = Shard(partition, replica, state, self._codec, self._deadlines, self._notice)
             self.shards[partition] = self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:
@@ -256,24 +329,29 @@ class Runtime:
 
     def submit(self, partition: int, key: str, decide: Decide, wait: Wait, now: Now) -> None:
         """A request for a key. Its wait may end at once, or when its records are committed, or later."""
-        self._run(partition, self.shard(partition), key, decide, wait, now)
+        shard = self.shard(partition)
+        shard.open[wait] = None
+        wait.then(lambda ended: shard.open.pop(ended, None))
+        self._run(shard, key, decide, wait, now)
 
     def high_watermark_advanced(self, partition: int, now: Now) -> None:
         """Something may be committed now."""
         shard = self.shards.get(partition)
         if shard is not None and not shard.failed:
-            with self._failing(partition, shard):
+            with self._failing(shard):
                 shard.commit(now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
-        """Timers, and a slice of loading."""
-        for partition, key in self._timers.due(now.monotonic_ms):
-            shard = self.shards.get(partition)
-            if shard is not None and shard.loading is None and not shard.failed:
-                self._tick_key(partition, shard, key, now)
+        """Deadlines, and a slice of loading."""
+        for due in self._deadlines.overdue(now.monotonic_ms):  # what is due again at once comes with the next tick
+            self._deadlines.set(due, None)
+            if isinstance(due, Write):
+                due.give_up(KafkaError(Error.REQUEST_TIMED_OUT), now)
+            else:
+                self._tick_key(*due, now)
         for partition, shard in [each for each in self._loading.items() if each[1].can_load]:
             assert shard.loading is not None
-            with self._failing(partition, shard):
+            with self._failing(shard):
                 for spent in shard.loading:
                     budget_bytes -= spent
                     if budget_bytes <= 0:
@@ -281,37 +359,32 @@ class Runtime:
                 shard.loading = None
                 del self._loading[partition]
                 for key in shard.state.loaded(now):
-                    self._timers.arm((partition, key), shard.state.next_deadline(key))
+                    shard.arm(key)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        return 0 if any(shard.can_load for shard in self._loading.values()) else self._timers.next_deadline()
+        return 0 if any(shard.can_load for shard in self._loading.values()) else self._deadlines.next()
 
     def close(self) -> None:
         """The node stops."""
         for partition in list(self.shards):
             self.resigned(partition)
 
-    def _tick_key(self, partition: int, shard: Shard, key: str, now: Now) -> None:
-        if not shard.replica.enough_in_sync:  # the key stays due
-            self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
+    def _tick_key(self, partition: int, key: str, now: Now) -> None:
+        shard = self.shards.get(partition)
+        if shard is None or shard.loading is not None or shard.failed or shard.is_busy(key):
             return
+        wait = Wait()
+        self._run(shard, key, lambda now: shard.state.tick(key, now), wait, now)
+        if wait.error is not None:
+            self._deadlines.set((partition, key), now.monotonic_ms + TICK_RETRY_MS)
 
-        def decide(_: Wait, now: Now) -> Decision:
-            try:
-                return shard.state.tick(key, now), {}
-            except Exception:
-                self._timers.arm((partition, key), now.monotonic_ms + TICK_RETRY_MS)
-                raise
-
-        self._run(partition, shard, key, decide, Wait(), now)
-
-    def _run(self, partition: int, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now) -> None:
-        with self._failing(partition, shard):
-            shard.run(key, decide, wait, now)
+    def _run(self, shard: Shard, key: str, decide: Decide, wait: Wait, now: Now) -> None:
+        with self._failing(shard):
+            shard.run(Write(key, decide, wait, now.monotonic_ms + self._write_timeout_ms), now)
 
     @contextmanager
-    def _failing(self, partition: int, shard: Shard) -> Iterator[None]:
+    def _failing(self, shard: Shard) -> Iterator[None]:
         """An error that nobody foresaw, such as a record that can't be read, ends this shard: its groups have no
         coordinator here until the partition moves or the node restarts (Apache Kafka: CoordinatorState.FAILED).
         """
@@ -321,6 +394,6 @@ class Runtime:
             if isinstance(error, AssertionError) or getattr(error, "error", None) is Error.KAFKA_STORAGE_ERROR:
                 raise
             shard.failed, shard.loading = True, None
-            self._loading.pop(partition, None)
+            self._loading.pop(shard.partition, None)
             shard.close(KafkaError(Error.NOT_COORDINATOR))
             self._notice(f"{shard.replica.log.directory} failed, its groups have no coordinator here: {error}", error)

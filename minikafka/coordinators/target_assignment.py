@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from minikafka.cluster.metadata import Image
-from minikafka.coordinators.consumer_member import Member, TopicPartition
+from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartition
 from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, ServerMember
 
 Target = frozenset[TopicPartition]
 
 
-def assign(name: str, members: Mapping[str, Member], target: Mapping[str, Target], image: Image) -> dict[str, Target]:
+def assign(
+    name: str, members: Mapping[str, ConsumerMember], target: Mapping[str, Target], image: Image
+) -> dict[str, Target]:
     """The new target of every member. name: the assignor. target: the one until now, for assignors that keep it."""
     subscriptions = {
         member_id: ServerMember(
@@ -40,7 +42,7 @@ def assignor_names(configured: str) -> list[str]:
     return [name.strip() for name in configured.split(",")]
 
 
-def preferred_assignor(members: Iterable[Member], names: Sequence[str]) -> str:
+def preferred_assignor(members: Iterable[ConsumerMember], names: Sequence[str]) -> str:
     """The one most members ask for; without a request, or of equals, the first of the configured ones."""
     votes = Counter(member.server_assignor for member in members)
     return max(names, key=lambda name: votes[name])

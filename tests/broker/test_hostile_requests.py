@@ -76,24 +76,6 @@ def test_a_pending_member_id_with_an_instance_id_is_refused_as_in_apache_kafka(n
     assert [member.group_instance_id for member in group.members] == ["i1"]
 
 
-def test_a_leader_whose_assignment_could_not_be_written_and_who_is_gone_holds_up_the_others_for_a_session_only(node):
-    with_coordinator(node)
-    node.connect("other")
-    for connection in ("client", "other"):
-        node.send("JoinGroup", 3, connection, **JOINING | {"group_id": "g", "member_id": ""})
-    node.pass_time(10_000)
-    answers = [decode_response("JoinGroup", 3, reply.frame[0])[1] for reply in node.out()]
-    leader, follower = sorted(answers, key=lambda joined: joined.member_id != joined.leader)
-    small = {"name": "max.message.bytes", "config_operation": 0, "value": "1"}
-    resource = {"resource_type": 2, "resource_name": OFFSETS_TOPIC, "configs": [small]}
-    node.call("IncrementalAlterConfigs", 1, resources=[resource])
-    whose = {"group_id": "g", "generation_id": 1, "assignments": []}
-    assert node.call("SyncGroup", 2, connection="other", member_id=follower.member_id, **whose) is None
-    assert node.call("SyncGroup", 2, member_id=leader.member_id, **whose).error_code == Error.UNKNOWN_SERVER_ERROR
-    node.pass_time(30_000)
-    assert node.answer().error_code == Error.REBALANCE_IN_PROGRESS
-
-
 def test_kip_345_absent_static_members_without_a_rebalance_timeout_keep_nobody_busy(node):
     """They keep their place until their sessions end; so long nobody can lead, and there is nothing to do."""
     with_coordinator(node)

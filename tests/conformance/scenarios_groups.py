@@ -159,6 +159,22 @@ def one(member_id, instance_id=None):
     return {"members": [{"member_id": member_id, "group_instance_id": instance_id}]}
 
 
+def an_assignment_that_is_too_large(side):
+    """Leader and followers hear that it could not be written, and join again."""
+    find(side)
+    first, _ = alone(side, "first")
+    second_joins = side.start("second joins", "JoinGroup", 3, **joining(side))
+    side.until(Error.REBALANCE_IN_PROGRESS, "Heartbeat", 3, **of(side, (first, 1)))
+    side.ask("first joins again", "JoinGroup", 5, **joining(side, first))
+    second = second_joins().member_id
+    second_syncs = side.start("second syncs", "SyncGroup", 3, **syncing(side, (second, 2)))
+    side.ask("first brings too much", "SyncGroup", 3, **syncing(side, (first, 2), [(first, bytes(1_100_000))]))
+    second_syncs()
+    for what, member_id in (("first", first), ("second", second)):
+        side.ask(f"{what} is told", "Heartbeat", 3, **of(side, (member_id, 2)))
+    side.ask("what is left", "DescribeGroups", 5, groups=[side.name])
+
+
 def leaving_is_checked(side):
     find(side)
     for version in (0, 2):
@@ -274,5 +290,5 @@ def a_handed_out_id_is_a_dynamic_members(side):
 
 SCENARIOS = (
     a_handed_out_id_is_a_dynamic_members, join_group_is_checked, join_group_hands_out_ids, a_group_of_two,
-    leaving_is_checked, requests_of_nobody, static_members, groups_are_listed,
+    an_assignment_that_is_too_large, leaving_is_checked, requests_of_nobody, static_members, groups_are_listed,
 )  # fmt: skip

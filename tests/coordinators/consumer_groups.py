@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.coordinators.consumer_group import ConsumerGroup
+from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
+from tests.coordinators.purity import unchanged
 
 CONFIG = {
     "group.consumer.assignment.interval.ms": 0,
@@ -62,30 +63,43 @@ class Coordinator:
         self.log: list[tuple[bytes, bytes | None]] = []
         self.group = self.new_group()
 
-    def new_group(self) -> ConsumerGroup:
-        return ConsumerGroup("billing", self.config, self.topics.image, Trace("broker 1", [self.events.append]))
+    def new_group(self, live: bool = True) -> ConsumerGroup:
+        return ConsumerGroup("billing", self.config, self.topics.image, Trace("broker 1", [self.events.append]), live)
 
     def heartbeat(self, version: int = 1, **fields: object) -> Message:
         """The answer, through bytes; KafkaError if it is refused. lost=True: nothing comes back."""
         request = API["ConsumerGroupHeartbeat"].request
         body = through_bytes(request, version, {"group_id": "billing", **fields})
         check_request(body, version, self.config["group.consumer.assignors"].split(","))
-        records, answer = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
-        self.commit(records)
-        return through_bytes(API["ConsumerGroupHeartbeat"].response, version, answer)
+        with unchanged(self.group):
+            draft = self.group.heartbeat(body, "client of " + body.member_id, "/127.0.0.1", self.now)
+        self.commit(draft)
+        return through_bytes(API["ConsumerGroupHeartbeat"].response, version, draft.answer)
 
-    def commit(self, records: list) -> None:
-        for record in records:
+    def commit(self, draft: Draft) -> None:
+        for record in draft.records:
             key, value = encode_coordinator_record(*record)
             self.log.append((key, value))
             self.group.apply(*decode_coordinator_record(key, value))
+        self.group.committed(draft, self.now)
+
+    def check_commit(self, member_id: str, epoch: int, partitions: list, version: int = 9) -> None:
+        """Whether an OffsetCommit for [(topic, number)] counts; KafkaError if it doesn't."""
+        parts = [
+            {"name": topic, "partitions": [{"partition_index": number, "committed_offset": 1}]}
+            for topic, number in partitions
+        ]
+        body = {"group_id": "billing", "generation_id_or_member_epoch": epoch, "member_id": member_id, "topics": parts}
+        self.group.check_commit(through_bytes(API["OffsetCommit"].request, version, body), version)
 
     def sleep(self, seconds: float) -> None:
         """Time passes; the group ticks when it asked for it."""
         until_ms = self.now.monotonic_ms + round(seconds * 1000)
         while (due_ms := self.group.next_deadline()) is not None and due_ms <= until_ms:
             self._move_to(max(due_ms, self.now.monotonic_ms))
-            self.commit(self.group.tick(self.now))
+            with unchanged(self.group):
+                draft = self.group.tick(self.now)
+            self.commit(draft)
             later_ms = self.group.next_deadline()
             assert later_ms is None or later_ms > self.now.monotonic_ms, "after a tick the next deadline is later"
         self._move_to(until_ms)
@@ -100,7 +114,7 @@ class Coordinator:
         self.group.loaded(self.now)
 
     def replayed(self, log: list[tuple[bytes, bytes | None]]) -> ConsumerGroup:
-        group = self.new_group()
+        group = self.new_group(live=False)
         for key, value in log:
             group.apply(*decode_coordinator_record(key, value))
         return group

@@ -1,6 +1,9 @@
 """Members of classic groups, each on a connection of its own, speaking real frames to one node."""
 
+from dataclasses import replace
+
 from minikafka.broker.effects import Reply
+from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.wire import messages
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import encode_versioned
@@ -61,15 +64,18 @@ class Party:
         answer = self.ask(names[0], "LeaveGroup", 5, group_id=self.group, members=members)
         return [Error(each.error_code) for each in answer.members]
 
-    def commit(self, name, offset, generation=None, partition=0, **more):
+    def commit(self, *args, **more):
+        answer = self.ask_to_commit(*args, **more)
+        return Error(answer.topics[0].partitions[0].error_code)
+
+    def ask_to_commit(self, name, offset, generation=None, partition=0, **more):
         me = {"group_id": self.group, "generation_id_or_member_epoch": -1, "member_id": ""}
         if name is not None:
             me = self._me(name, generation)
             me["generation_id_or_member_epoch"] = me.pop("generation_id")
         where = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
         topics = [{"name": "orders", "partitions": [where]}]
-        answer = self.ask(name or "admin", "OffsetCommit", 8, **me, topics=topics, **more)
-        return Error(answer.topics[0].partitions[0].error_code)
+        return self.ask(name or "admin", "OffsetCommit", 8, **me, topics=topics, **more)
 
     def committed(self, partition=0, topic="orders"):
         topics = [{"name": topic, "partition_indexes": [partition]}]
@@ -126,6 +132,20 @@ class Party:
         self.node.restart(clean)
         self.asked, self.answers = {}, {}
         self.node.out()
+        self.pass_time(1)
+
+    def hold_back(self):
+        """From now on nothing that the coordinator writes is committed: another replica is in sync, and fetches
+        nothing. Returns the coordinator's replica.
+        """
+        replica = self.node.broker.replicas.leader(OFFSETS_TOPIC, 0)
+        replica.partition = replace(replica.partition, replicas=(1, 2), isr=(1, 2))
+        return replica
+
+    def let_through(self):
+        """The other replica fetches all that is there."""
+        replica = self.node.broker.replicas.leader(OFFSETS_TOPIC, 0)
+        replica.follower_fetched(2, replica.log.log_end_offset)
         self.pass_time(1)
 
     def _me(self, name, generation):

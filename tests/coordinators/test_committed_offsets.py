@@ -8,6 +8,7 @@ from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import decode_coordinator_record
 from minikafka.wire.records import batches, decode_batch
 from tests.coordinators.party import Party
+from tests.coordinators.purity import state_of
 
 DAY_MS = 86_400_000
 
@@ -80,6 +81,16 @@ def test_a_note_longer_than_offset_metadata_max_bytes_is_refused_and_the_others_
     answer = party.ask("admin", "OffsetCommit", 8, **body, topics=[{"name": "orders", "partitions": partitions}])
     assert [each.error_code for each in answer.topics[0].partitions] == [0, Error.OFFSET_METADATA_TOO_LARGE]
     assert (party.committed(0), party.committed(1)) == (7, -1)
+
+
+def test_a_refused_commit_leaves_nothing_of_a_group_that_is_not_there():
+    party = Party(offset_metadata_max_bytes=10)
+    state = party.node.broker.groups.state("billing")
+    before = state_of(state)
+    note = {"partition_index": 0, "committed_offset": 7, "committed_metadata": "x" * 11}
+    body = {"group_id": "billing", "generation_id_or_member_epoch": -1, "member_id": ""}
+    party.ask("admin", "OffsetCommit", 8, **body, topics=[{"name": "orders", "partitions": [note]}])
+    assert state_of(state) == before
 
 
 def test_a_commit_for_a_topic_that_is_not_there_is_refused(party):

@@ -231,7 +231,7 @@ def test_kip_345_a_static_member_that_leaves_for_good_frees_its_instance_id(coor
 
 def test_kip_848_who_may_commit(coordinator):
     a, b = pair(coordinator)
-    check, mine = coordinator.group.check_commit, [("orders", 0)]
+    check, mine = coordinator.check_commit, [("orders", 0)]
     check("a", 3, mine, 9)
     assert refused(check, "a", 4, mine, 9) == "STALE_MEMBER_EPOCH"
     assert refused(check, "x", 3, mine, 9) == "UNKNOWN_MEMBER_ID"
@@ -244,7 +244,7 @@ def test_kip_848_who_may_commit(coordinator):
 
 def test_kip_1251_an_older_epoch_commits_for_what_was_assigned_by_then_and_still_is(coordinator):
     pair(coordinator)
-    check = coordinator.group.check_commit
+    check = coordinator.check_commit
     check("a", 2, [("orders", 0), ("orders", 1)], 9)
     assert refused(check, "a", 1, [("orders", 0)], 9) == "STALE_MEMBER_EPOCH"
     assert refused(check, "a", 2, [("orders", 0), ("orders", 5)], 9) == "STALE_MEMBER_EPOCH", "5 is b's by now"
@@ -257,9 +257,9 @@ def test_kip_1251_what_must_be_given_up_is_still_committed_for(coordinator):
     a.beat()
     b.beat()
     a.beat()
-    coordinator.group.check_commit("a", 2, [("orders", 5)], 9)
+    coordinator.check_commit("a", 2, [("orders", 5)], 9)
     a.beat()
-    assert refused(coordinator.group.check_commit, "a", 2, [("orders", 5)], 9) == "STALE_MEMBER_EPOCH"
+    assert refused(coordinator.check_commit, "a", 2, [("orders", 5)], 9) == "STALE_MEMBER_EPOCH"
 
 
 def test_kip_848_a_member_fetches_offsets_with_its_current_epoch_and_anybody_without_a_member_id(coordinator):

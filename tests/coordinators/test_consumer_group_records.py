@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.coordinators.consumer_group import Draft
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, hard_state, settle
 
@@ -137,7 +138,7 @@ def test_a_group_that_an_older_apache_kafka_wrote_goes_on(coordinator):
     assert coordinator.group.state_name == "Stable"
     a = Consumer(coordinator, "a", epoch=9, must_say=False, owned=[("orders", number) for number in range(6)])
     a.told = a.owned
-    coordinator.group.check_commit("a", 9, [("orders", 5)], 9)
+    coordinator.check_commit("a", 9, [("orders", 5)], 9)
     assert a.beat().member_epoch == 10, "our hash of the topics is not Kafka's: one epoch more"
     assert len(a.owned) == 6
     assert decode_coordinator_record(*coordinator.log[8])[::2] == ("ConsumerGroupPartitionMetadata", None)
@@ -162,7 +163,7 @@ def test_a_group_can_be_deleted_by_its_tombstones(coordinator):
     busy(coordinator)
     records = coordinator.group.tombstones()
     assert all(record.value is None for record in records)
-    coordinator.commit(records)
+    coordinator.commit(Draft(records))
     state = hard_state(coordinator.group)
     assert (state["members"], state["target"], state["owners"], state["static_members"]) == ({}, {}, {}, {})
 

@@ -1,106 +1,13 @@
-"""The runtime: decide, append, wait for the high watermark, apply, answer."""
-
-from dataclasses import replace
+"""The runtime: decide, append, wait for the high watermark, apply, change, answer."""
 
 import pytest
 
 from minikafka.clock import Now
-from minikafka.cluster.metadata import Partition
-from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.runtime import Record, Runtime
+from minikafka.coordinators.runtime import TICK_RETRY_MS, Decision
 from minikafka.storage.disk import MemoryDisk
-from minikafka.storage.log import Log, LogConfig
-from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch, read_header
-
-NOW = Now(1_000, 1_767_225_600_000)
-
-
-class Counters:
-    """A state of the simplest kind: the committed offset of each group."""
-
-    def __init__(self):
-        self.offsets = {}
-        self.due = {}
-        self.ticked = []
-
-    def apply(self, name, key, value):
-        self.offsets[key.group] = value.offset
-
-    def loaded(self, now):
-        return self.offsets
-
-    def tick(self, key, now):
-        self.ticked.append((key, now.monotonic_ms))
-        del self.due[key]
-        return ()
-
-    def next_deadline(self, key):
-        return self.due.get(key)
-
-
-def record(group, offset):
-    value = {"offset": offset, "metadata": "", "commit_timestamp": 0}
-    return Record("OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value)
-
-
-ALONE, TWO = (1,), (1, 2)  # who is in sync
-
-
-class Scene:
-    """A runtime over one partition, led by broker 1; broker 2, if it is in sync, has what `commit` gives it. `done`
-    lists what was answered, in order; `written` the log's ends that followers were told of.
-    """
-
-    def __init__(self, isr=TWO, disk=None, committed=None):
-        self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
-        list(self.log.recover(1 << 20))
-        self.done, self.written, self.notices = [], [], []
-        high_watermark = self.log.log_end_offset if committed is None else committed
-        partition = Partition((1, 2), isr, 1, 0, 0)
-        self.replica = Replica(bytes(16), partition, self.log, 1, Trace("broker 1", []), self, high_watermark)
-        self.state = Counters()
-        self.runtime = Runtime(lambda _: self.state, self.tell)
-        self.runtime.elected(0, self.replica)
-
-    def tell(self, line, error):
-        self.notices.append(line)
-
-    def appended(self, replica, size_bytes, now):
-        self.written.append(self.log.log_end_offset)
-
-    def high_watermark_advanced(self, replica, size_bytes):
-        """The broker tells the runtime when the request at hand has been dealt with."""
-
-    def load(self):
-        while self.runtime.next_deadline() == 0:
-            self.runtime.tick(NOW, 1)
-        return self
-
-    def submit(self, group, decide):
-        wait = Wait()
-        wait.then(self.done.append)
-        self.runtime.submit(0, group, decide, wait, NOW)
-        end = -1
-        while self.replica.partition.isr == ALONE and end < self.log.log_end_offset:
-            end = self.log.log_end_offset
-            self.runtime.high_watermark_advanced(0, NOW)
-        return wait
-
-    def add(self, group):
-        """Add one to a group's offset."""
-
-        def decide(wait, now):
-            offset = self.state.offsets.get(group, 0) + 1
-            return [record(group, offset)], {"offset": offset}
-
-        return self.submit(group, decide)
-
-    def commit(self):
-        self.replica.follower_fetched(2, self.log.log_end_offset)
-        self.runtime.high_watermark_advanced(0, NOW)
+from tests.coordinators.scene import ALONE, NOW, TWO, WRITE_TIMEOUT_MS, Scene, record
 
 
 @pytest.fixture
@@ -146,7 +53,7 @@ def test_a_key_is_let_in_at_once_where_there_is_one_replica():
 
 
 def test_a_refusal_answers_and_writes_nothing(scene):
-    def decide(wait, now):
+    def decide(now):
         raise KafkaError(Error.UNKNOWN_MEMBER_ID)
 
     wait = scene.submit("a", decide)
@@ -154,10 +61,91 @@ def test_a_refusal_answers_and_writes_nothing(scene):
     assert scene.log.log_end_offset == 0
 
 
-def test_nothing_is_decided_while_too_few_replicas_are_in_sync():
+def test_nothing_is_written_while_too_few_replicas_are_in_sync_and_what_needs_no_record_goes_on():
     scene = Scene(isr=()).load()
     assert scene.add("a").error.error is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.log.log_end_offset == 0
+    assert scene.submit("a", lambda _: Decision((), {"fine": True})).answer == {"fine": True}
+
+
+def test_a_change_and_the_answer_come_after_the_records_are_applied(scene):
+    seen = []
+    decision = Decision([record("a", 1)], {}, lambda now: seen.append(dict(scene.state.offsets)))
+    wait = scene.submit("a", lambda _: decision)
+    assert seen == []
+    scene.commit()
+    assert seen == [{"a": 1}] and wait.is_done
+
+
+def test_a_change_may_lead_to_records_and_the_answer_waits_for_them_too(scene):
+    more = Decision([record("a", 9)])
+    wait = scene.submit("a", lambda _: Decision((), {"left": True}, lambda now: more))
+    behind = scene.add("a")
+    assert not wait.is_done
+    scene.commit()
+    assert wait.answer == {"left": True}
+    assert scene.state.offsets == {"a": 9}
+    scene.commit()
+    assert behind.answer == {"offset": 10}
+
+
+# -- what can't be written
+
+
+def test_what_is_not_committed_within_offsets_commit_timeout_ms_is_refused_and_so_is_what_queues_behind_it(scene):
+    first = scene.add("a")
+    scene.go_to(3_000)
+    second = scene.add("a")
+    assert scene.runtime.next_deadline() == 1_000 + WRITE_TIMEOUT_MS
+    scene.go_to(6_000)
+    assert first.error.error is Error.COORDINATOR_NOT_AVAILABLE and not second.is_done
+    scene.go_to(8_000)
+    assert second.error.error is Error.COORDINATOR_NOT_AVAILABLE
+    assert scene.state.offsets == {}
+
+
+def test_a_record_that_came_too_late_for_its_answer_counts_all_the_same(scene):
+    scene.add("a"), scene.add("a")
+    scene.go_to(6_000)
+    scene.commit()
+    assert scene.state.offsets == {"a": 1}, "the second was refused before it was decided"
+    assert scene.runtime.next_deadline() is None
+
+
+def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_change_never_comes(scene):
+    heard = []
+    decision = Decision(
+        [record("a", 1)], {}, lambda _: heard.append("changed"), lambda error, _: heard.append(error.error)
+    )
+    scene.submit("a", lambda _: decision)
+    scene.go_to(6_000)
+    scene.commit()
+    assert heard == [Error.COORDINATOR_NOT_AVAILABLE]
+    assert scene.state.offsets == {"a": 1}
+
+
+def test_records_larger_than_max_message_bytes_are_refused_and_change_nothing():
+    scene = Scene(ALONE).load()
+    heard = []
+    long = record("a", 1)._replace(value={"offset": 1, "metadata": "x" * 30_000, "commit_timestamp": 0})
+    decision = Decision(
+        [long] * 40, {}, lambda _: heard.append("changed"), lambda error, _: heard.append(error.error)
+    )
+    assert scene.submit("a", lambda _: decision).error.error is Error.UNKNOWN_SERVER_ERROR
+    assert heard == [Error.UNKNOWN_SERVER_ERROR]
+    assert scene.log.log_end_offset == 0
+    assert scene.add("a").answer == {"offset": 1}
+
+
+def test_a_bug_in_a_decision_ends_the_request_and_is_told(scene):
+    assert scene.submit("a", lambda _: {}["nothing"]).error.error is Error.UNKNOWN_SERVER_ERROR
+    assert "KeyError" in scene.notices[0]
+    scene.add("a")
+    scene.commit()
+    assert scene.state.offsets == {"a": 1}
+
+
+# -- loading
 
 
 def test_a_new_leader_loads_in_slices_and_refuses_meanwhile():
@@ -203,7 +191,7 @@ def test_a_load_ends_when_the_partition_moves_away():
 
 
 def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new_coordinator(scene):
-    waiting = [scene.add("a"), scene.add("a"), scene.submit("b", lambda *_: ((), None))]
+    waiting = [scene.add("a"), scene.add("a"), scene.submit("b", lambda _: Decision())]
     scene.runtime.resigned(0)
     assert [wait.error.error for wait in waiting] == [Error.NOT_COORDINATOR] * 3
     with pytest.raises(KafkaError) as refused:
@@ -213,7 +201,7 @@ def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new
 
 def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     scene.state.due["a"] = 5_000
-    scene.submit("a", lambda *_: ((), {}))
+    scene.submit("a", lambda _: Decision((), {}))
     assert scene.runtime.next_deadline() == 5_000
     scene.runtime.tick(Now(4_999, 0), 1)
     scene.runtime.tick(Now(5_000, 0), 1)
@@ -223,32 +211,44 @@ def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
 
 def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(scene):
     scene.state.due["a"] = 5_000
-    scene.submit("a", lambda *_: ((), {}))
+    scene.submit("a", lambda _: Decision((), {}))
     scene.runtime.resigned(0)
     scene.runtime.elected(0, scene.replica)
     scene.runtime.tick(Now(5_000, 0), 1)
     assert scene.state.ticked == []
 
 
-def test_a_tick_waits_while_too_few_replicas_are_in_sync(scene):
+def test_a_tick_that_cannot_write_is_tried_again(scene):
     scene.state.due["a"] = 5_000
-    scene.submit("a", lambda *_: ((), {}))
-    whole = scene.replica.partition
-    scene.replica.partition = replace(whole, isr=())
-    scene.runtime.tick(Now(5_000, 0), 1)
+    scene.state.tick_records = [record("a", 7)]
+    scene.submit("a", lambda _: Decision((), {}))
+    whole = scene.only_some_in_sync()
+    scene.go_to(5_000)
     assert scene.state.ticked == []
-    assert scene.runtime.next_deadline() == 5_500
+    assert scene.runtime.next_deadline() == 5_000 + TICK_RETRY_MS
     scene.replica.partition = whole
-    scene.runtime.tick(Now(5_500, 0), 1)
-    assert scene.state.ticked == [("a", 5_500)]
+    scene.go_to(5_000 + TICK_RETRY_MS)
+    scene.commit()
+    assert scene.state.ticked == [("a", 5_000 + TICK_RETRY_MS)]
+    assert scene.state.offsets == {"a": 7}
 
 
-def test_an_wait_ends_once(scene):
-    held = []
-    wait = scene.submit("a", lambda wait, _: (held.append(wait), ((), None))[1])
-    held[0].finish({"first": True})
-    held[0].finish({"second": True})
-    held[0].fail(KafkaError(Error.NOT_COORDINATOR))
+def test_a_key_whose_records_are_not_committed_is_ticked_when_they_are(scene):
+    scene.add("a")
+    scene.state.due["a"] = 2_000
+    scene.go_to(3_000)
+    assert scene.state.ticked == []
+    scene.commit()
+    assert scene.runtime.next_deadline() == 2_000
+    scene.go_to(3_001)
+    assert scene.state.ticked == [("a", 3_001)]
+
+
+def test_a_wait_ends_once(scene):
+    wait = scene.submit("a", lambda _: Decision())
+    wait.finish({"first": True})
+    wait.finish({"second": True})
+    wait.fail(KafkaError(Error.NOT_COORDINATOR))
     assert wait.answer == {"first": True} and wait.error is None
     assert scene.done == [wait]
 

@@ -102,11 +102,18 @@ def test_importing_minikafka_loads_no_part_of_it():
     assert done.stdout.split() == []
 
 
+# The files that CONTRIBUTING says to read first: one idea each, so they may be longer.
+READING_PATH = (
+    "wire/records.py", "storage/log.py", "cluster/replica.py", "cluster/quorum.py", "coordinators/runtime.py",
+    "coordinators/classic_group.py", "broker/broker.py",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_fits_the_head_and_a_function_the_screen(path):
     text = path.read_text(encoding="utf-8")
-    lines = len(text.splitlines())
-    assert lines < 400 or path.name == "messages.py"
+    most = 600 if path in [PACKAGE / name for name in READING_PATH] else 400
+    assert len(text.splitlines()) < most or path.name == "messages.py"
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     long = [
         f"{node.name}: {node.end_lineno - node.lineno + 1} lines"

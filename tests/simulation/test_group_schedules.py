@@ -4,11 +4,15 @@ detectors would notice if it were broken.
 A failure prints its schedule. Schedule(number) replays it.
 """
 
+from contextlib import suppress
+
 import pytest
 
-from minikafka.coordinators import classic_group, classic_requests, consumer_group, groups
-from minikafka.coordinators.classic_members import Members
+from minikafka.coordinators import consumer_group, groups
+from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.runtime import Decision
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
 from tests.simulation.group_schedules import Run, Schedule
 
 SCHEDULES, CHUNK = 1000, 40
@@ -36,43 +40,45 @@ def test_a_group_never_has_two_owners_never_moves_early_and_settles_when_faults_
 # -- broken coordinators: name -> how to break one
 
 
+def of_this_generation(request, group):
+    """As if the member knew the generation of now."""
+    request.generation_id = request.generation_id_or_member_epoch = group.generation
+
+
 def generation_is_not_checked(patch):
-    def sync(group, operation, request, now):
-        request.generation_id = group.generation
-        return right["sync"](group, operation, request, now)
+    def unchecked(name):
+        right = getattr(ClassicGroup, name)
 
-    def heartbeat(group, request, now):
-        request.generation_id = group.generation
-        return right["heartbeat"](group, request, now)
+        def call(group, *args):
+            of_this_generation(next(each for each in args if isinstance(each, Message)), group)
+            return right(group, *args)
 
-    def check_commit(group, member_id, generation, instance_id, now):
-        return right["check_commit"](group, member_id, group.generation, instance_id, now)
+        patch.setattr(ClassicGroup, name, call)
 
-    right = {name: getattr(classic_requests, name) for name in ("sync", "heartbeat", "check_commit")}
-    for broken_one in (sync, heartbeat, check_commit):
-        patch.setattr(classic_requests, broken_one.__name__, broken_one)
+    for name in ("sync", "heartbeat", "check_commit"):
+        unchecked(name)
 
 
 def a_heartbeat_does_not_fence(patch):
-    def heartbeat(self, request, now):
-        try:
-            return right(self, request, now)
-        except KafkaError:
-            return (), {"error_code": Error.NONE}
+    def heartbeat(self, request):
+        fine = {"error_code": Error.NONE}
+        with suppress(KafkaError):
+            return right(self, request)._replace(answer=fine)
+        return Decision((), fine)
 
     right = groups.Groups.heartbeat
     patch.setattr(groups.Groups, "heartbeat", heartbeat)
 
 
 def the_generation_begins_before_all_have_joined(patch):
-    right = classic_group.ClassicGroup.remove
+    right = ClassicGroup.remove
 
-    def remove(self, member, why):
+    def remove(self, member_id, why, now):
         if "join again" not in why:
-            right(self, member, why)
+            right(self, member_id, why, now)
 
-    patch.setattr(Members, "all_joined", property(lambda self: True))
-    patch.setattr(classic_group.ClassicGroup, "remove", remove)
+    patch.setattr(ClassicGroup, "_all_joined", property(lambda self: True))
+    patch.setattr(ClassicGroup, "remove", remove)
 
 
 def a_partition_is_given_before_its_owner_gave_it_up(patch):
@@ -85,20 +91,20 @@ def a_partition_is_given_before_its_owner_gave_it_up(patch):
 
 
 def a_commit_is_accepted_of_anybody(patch):
-    patch.setattr(classic_requests, "check_commit", lambda *_: None)
+    patch.setattr(ClassicGroup, "check_commit", lambda *_: None)
 
 
 def a_member_is_kept_after_its_session_timeout(patch):
-    patch.setattr(classic_group.ClassicGroup, "renew", lambda self, member, now: setattr(member, "expires_ms", 1 << 60))
+    patch.setattr(ClassicGroup, "heard", lambda self, member_id, now: self._sessions.set(member_id, None))
 
 
 def a_sync_is_answered_to_an_old_generation(patch):
-    def sync(group, operation, request, now):
-        request.generation_id = group.generation
-        return right(group, operation, request, now)
+    def sync(group, wait, request, now):
+        of_this_generation(request, group)
+        return right(group, wait, request, now)
 
-    right = classic_requests.sync
-    patch.setattr(classic_requests, "sync", sync)
+    right = ClassicGroup.sync
+    patch.setattr(ClassicGroup, "sync", sync)
 
 
 BREAKS = [

@@ -29,5 +29,5 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     if not request.body.member_id:  # version 0 only
         request.body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
     return broker.groups.ask(
-        request.body.group_id, lambda groups, _: groups.consumer_heartbeat(request.body, client, now), now
+        request.body.group_id, lambda groups, _, now: groups.consumer_heartbeat(request.body, client, now), now
     )

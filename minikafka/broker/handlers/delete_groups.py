@@ -6,6 +6,7 @@ flexible.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.cluster.waiting import Wait
@@ -20,18 +21,12 @@ if TYPE_CHECKING:
 
 KEY, VERSIONS = 42, (0, 2)
 
-TIMEOUT_MS = 5000  # offsets.commit.timeout.ms of Apache Kafka
-
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    deletions = {}
-    for group_id in dict.fromkeys(request.body.groups_names):
-
-        def delete(groups: Groups, _: Wait, group_id: str = group_id) -> Decision:
-            return groups.delete(group_id)
-
-        deletions[group_id] = broker.groups.ask(group_id, delete, now)
-
+    deletions = {
+        group_id: broker.groups.ask(group_id, partial(delete, group_id), now)
+        for group_id in dict.fromkeys(request.body.groups_names)
+    }
     for deletion in deletions.values():
         deletion.then(lambda ended: broker.moved(ended, 1))
 
@@ -40,10 +35,14 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             return None
         return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
 
-    return Wait(list(deletions.values()), now.monotonic_ms + TIMEOUT_MS, attempt)
+    return Wait(list(deletions.values()), attempt=attempt)
+
+
+def delete(group_id: str, groups: Groups, *_: object) -> Decision:
+    return groups.delete(group_id)
 
 
 def verdict(deletion: Wait) -> Error:
     if deletion.error is not None:
         return deletion.error.error
-    return Error.NONE if deletion.is_done else Error.REQUEST_TIMED_OUT
+    return Error.NONE if deletion.is_done else Error.COORDINATOR_NOT_AVAILABLE  # the node stops

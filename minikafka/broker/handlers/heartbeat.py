@@ -21,7 +21,7 @@ KEY, VERSIONS = 12, (0, 4)
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    return broker.groups.ask(request.body.group_id, lambda groups, _: groups.heartbeat(request.body, now), now)
+    return broker.groups.ask(request.body.group_id, lambda groups, *_: groups.heartbeat(request.body), now)
 
 
 def refuse(request: Call, error: KafkaError) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     client = request.client.client_id or "", f"/{request.client.host}"
 
     return broker.groups.ask(
-        body.group_id, lambda groups, wait: groups.join(wait, body, client, request.version, now), now
+        body.group_id, lambda groups, wait, now: groups.join(wait, body, client, request.version, now), now
     )
 
 

@@ -21,7 +21,7 @@ KEY, VERSIONS = 13, (0, 5)
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     return broker.groups.ask(
-        request.body.group_id, lambda groups, _: groups.leave(request.body, request.version, now), now
+        request.body.group_id, lambda groups, *_: groups.leave(request.body, request.version), now
     )
 
 

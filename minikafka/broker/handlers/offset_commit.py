@@ -30,7 +30,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body.topics = [topic for topic in body.topics if topic.partitions]
     if not body.topics:
         return {"topics": merged(body.unknown, ())}
-    return broker.groups.ask(body.group_id, lambda groups, _: groups.commit(body, request.version, now), now)
+    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, request.version, now), now)
 
 
 def shape(request: Call, answer: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ KEY, VERSIONS = 47, (0, 0)
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
     body.unknown = without_unknown(broker, body.topics)
-    return broker.groups.ask(body.group_id, lambda groups, _: groups.delete_offsets(body), now)
+    return broker.groups.ask(body.group_id, lambda groups, *_: groups.delete_offsets(body), now)
 
 
 def shape(request: Call, answer: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     if request.version >= 5 and None in (request.body.protocol_type, request.body.protocol_name):
         raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
     return broker.groups.ask(
-        request.body.group_id, lambda groups, wait: groups.sync(wait, request.body, now), now
+        request.body.group_id, lambda groups, wait, now: groups.sync(wait, request.body, now), now
     )
 
 

@@ -1,0 +1,116 @@
+"""A runtime over one partition, without a broker."""
+
+from dataclasses import replace
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Partition
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.runtime import Codec, CoordinatorRecord, Decision, Runtime
+from minikafka.storage.disk import MemoryDisk
+from minikafka.storage.log import Log, LogConfig
+from minikafka.trace import Trace
+from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
+
+NOW = Now(1_000, 1_767_225_600_000)
+WRITE_TIMEOUT_MS = 5000
+
+
+class Counters:
+    """A state of the simplest kind: the committed offset of each group."""
+
+    def __init__(self):
+        self.offsets = {}
+        self.due = {}
+        self.ticked = []
+        self.tick_records = []
+
+    def apply(self, name, key, value):
+        self.offsets[key.group] = value.offset
+
+    def loaded(self, now):
+        return self.offsets
+
+    def tick(self, key, now):
+        def change(now):
+            self.ticked.append((key, now.monotonic_ms))
+            del self.due[key]
+
+        return Decision(self.tick_records, None, change)
+
+    def next_deadline(self, key):
+        return self.due.get(key)
+
+
+def record(group, offset):
+    value = {"offset": offset, "metadata": "", "commit_timestamp": 0}
+    return CoordinatorRecord("OffsetCommit", {"group": group, "topic": "orders", "partition": 0}, value)
+
+
+ALONE, TWO = (1,), (1, 2)  # who is in sync
+
+
+class Scene:
+    """A runtime over one partition, led by broker 1; broker 2, if it is in sync, has what `commit` gives it. `done`
+    lists what was answered, in order; `written` the log's ends that followers were told of.
+    """
+
+    def __init__(self, isr=TWO, disk=None, committed=None):
+        self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
+        list(self.log.recover(1 << 20))
+        self.done, self.written, self.notices = [], [], []
+        high_watermark = self.log.log_end_offset if committed is None else committed
+        partition = Partition((1, 2), isr, 1, 0, 0)
+        self.replica = Replica(bytes(16), partition, self.log, 1, Trace("broker 1", []), self, high_watermark)
+        self.state = Counters()
+        self.now = NOW
+        codec = Codec(encode_coordinator_record, decode_coordinator_record)
+        self.runtime = Runtime(lambda _: self.state, codec, WRITE_TIMEOUT_MS, self.tell)
+        self.runtime.elected(0, self.replica)
+
+    def tell(self, line, error):
+        self.notices.append(line)
+
+    def appended(self, replica, size_bytes, now):
+        self.written.append(self.log.log_end_offset)
+
+    def high_watermark_advanced(self, replica, size_bytes):
+        """The broker tells the runtime when the request at hand has been dealt with."""
+
+    def load(self):
+        while self.runtime.next_deadline() == 0:
+            self.runtime.tick(NOW, 1)
+        return self
+
+    def submit(self, group, decide):
+        wait = Wait()
+        wait.then(self.done.append)
+        self.runtime.submit(0, group, decide, wait, self.now)
+        end = -1
+        while self.replica.partition.isr == ALONE and end < self.log.log_end_offset:
+            end = self.log.log_end_offset
+            self.runtime.high_watermark_advanced(0, self.now)
+        return wait
+
+    def add(self, group):
+        """Add one to a group's offset."""
+
+        def decide(now):
+            offset = self.state.offsets.get(group, 0) + 1
+            return Decision([record(group, offset)], {"offset": offset})
+
+        return self.submit(group, decide)
+
+    def commit(self):
+        self.replica.follower_fetched(2, self.log.log_end_offset)
+        self.runtime.high_watermark_advanced(0, self.now)
+
+    def go_to(self, monotonic_ms):
+        self.now = Now(monotonic_ms, NOW.wall_ms + monotonic_ms - NOW.monotonic_ms)
+        self.runtime.tick(self.now, 1 << 20)
+
+    def only_some_in_sync(self):
+        """Fewer replicas than min.insync.replicas. Returns the partition as it was."""
+        whole = self.replica.partition
+        self.replica.partition = replace(whole, isr=())
+        return whole
