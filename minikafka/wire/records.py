@@ -29,7 +29,7 @@ A control batch holds one record that no consumer sees; its key says of what kin
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from minikafka.wire.compression import CODECS, compress
@@ -224,10 +224,15 @@ def _batch(
         base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, base_timestamp, max_timestamp,
         *producer, len(records),
     )  # fmt: skip
+    return assemble(header, encode_records(header, enumerate(records)))
+
+
+def encode_records(header: BatchHeader, records: Iterable[tuple[int, NewRecord]]) -> bytearray:
+    """The content of a batch with this header, of (offset delta, record)."""
     content = bytearray()
-    for offset_delta, (timestamp, key, value, headers) in enumerate(records):
-        _append_record(content, timestamp - base_timestamp, offset_delta, key, _value_and_headers(value, headers))
-    return assemble(header, content)
+    for delta, (timestamp, key, value, headers) in records:
+        _append_record(content, timestamp - header.base_timestamp, delta, key, _value_and_headers(value, headers))
+    return content
 
 
 def assemble(header: BatchHeader, content: Buffer) -> bytes:
@@ -245,16 +250,14 @@ def encode_raw(content: bytearray, header: BatchHeader, record: RawRecord) -> No
     _append_record(content, timestamp_delta, record.offset - header.base_offset, record.key, record.rest)
 
 
-def _append_record(
-    content: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, rest: Buffer
-) -> None:
+def _append_record(body: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, rest: Buffer) -> None:
     data = bytearray(1)  # attributes: none are defined
     append_varint(data, timestamp_delta)
     append_varint(data, offset_delta)
     append_bytes(data, key)
-    data += rest
-    append_varint(content, len(data))
-    content += data
+    append_varint(body, len(data) + len(rest))
+    body += data
+    body += rest
 
 
 def _value_and_headers(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytearray:

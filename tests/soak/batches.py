@@ -4,7 +4,7 @@ import struct
 
 from minikafka.wire.compression import CODECS
 from minikafka.wire.crc import crc32c
-from minikafka.wire.records import BATCH_OVERHEAD, assemble, encode_batch, read_header
+from minikafka.wire.records import BATCH_OVERHEAD, assemble, encode_batch, encode_records, read_header
 
 WALL_MS = 1_767_225_600_000  # 2026-01-01, where the virtual clock begins
 CRC_AT, AFTER_CRC, BATCH_LENGTH_AT = 17, 21, 8
@@ -58,7 +58,7 @@ class Batches:
             batch = bytearray(self.good())
             struct.pack_into(">h", batch, AFTER_CRC, header.attributes)
             return sealed(batch)
-        return assemble(header, list(enumerate(self.records())))
+        return assemble(header, encode_records(header, enumerate(self.records())))
 
     def wrong_records(self) -> bytes:
         """Offsets and timestamps that lie far off, or bytes that are no records, under a good header and CRC."""
@@ -67,7 +67,8 @@ class Batches:
             header = read_header(encode_batch(records, compression=random.choice(CODECS)))
             base = header.base_timestamp
             moved = [(base + random.choice(FAR), *record[1:]) for record in records]
-            return assemble(header, [(random.choice([*FAR, at, at]), record) for at, record in enumerate(moved)])
+            numbered = [(random.choice([*FAR, at, at]), record) for at, record in enumerate(moved)]
+            return assemble(header, encode_records(header, numbered))
         batch = bytearray(self.good())
         for _ in range(random.randint(1, 3)):
             batch[random.randrange(BATCH_OVERHEAD, len(batch))] = random.randrange(256)
