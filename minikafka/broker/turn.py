@@ -25,14 +25,18 @@ class Shell(Protocol):
         """Do what the node asks for."""
 
 
+SLICE_MS = 50  # of one turn: connections whose next request must wait then go on in the next one
+
+
 class Turn:
-    """now: reads the shell's clock."""
+    """now: reads the shell's clock. unfinished: connections that wait for their next turn because this one was long."""
 
     def __init__(self, broker: Broker, shell: Shell, now: Callable[[], Now]) -> None:
         self._broker = broker
         self._shell = shell
         self._now = now
         self._busy: set[Connection] = set()  # a request of theirs is inside the broker
+        self.unfinished: list[Connection] = []
 
     def admit(self, connection: Connection) -> None:
         """Let a connection's next request in, unless one is inside."""
@@ -54,9 +58,16 @@ class Turn:
         self._busy.discard(connection)
         self._broker.disconnected(connection)
 
+    def go_on(self) -> None:
+        """Let those in who had to wait because the last turn was long."""
+        unfinished, self.unfinished = self.unfinished, []
+        for connection in unfinished:
+            self.admit(connection)
+
     def drain(self) -> None:
         """Carry out what the node has left in its outbox, and what comes of it, until it is empty."""
         outbox = self._broker.outbox
+        end_ms = self._now().monotonic_ms + SLICE_MS
         while outbox:
             effects = list(outbox)
             outbox.clear()
@@ -66,5 +77,8 @@ class Turn:
                     self._busy.discard(effect.connection)
                     freed.append(effect.connection)
                 self._shell.carry_out(effect)
-            for connection in freed:
-                self.admit(connection)
+            if self._now().monotonic_ms >= end_ms:
+                self.unfinished += freed
+            else:
+                for connection in freed:
+                    self.admit(connection)

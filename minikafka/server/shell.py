@@ -71,6 +71,7 @@ class Server:
         self._timer: asyncio.TimerHandle | None = None
         self._full = False  # requests are, and somebody will have to give way
         self._turn = Turn(broker, self, now)
+        self._going_on = False
         self._touched: dict[Connection, None] = {}  # by the turn, in the order in which they were answered
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
         self._held_back: dict[Connection, float] = {}  # requests that wait until answers are read, and since when
@@ -224,12 +225,20 @@ class Server:
         """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
         while self.broker.outbox or self._let_go_on():
             self._turn.drain()
+        if self._turn.unfinished and not self._going_on:
+            self._going_on = True
+            self._loop.call_soon(self._go_on)  # behind whoever has something to say meanwhile
         if self._after_turn:
             self._after_turn()
         touched, self._touched = self._touched, {}
         for connection in touched:
             connection.send()
         self._settle()
+
+    def _go_on(self) -> None:
+        self._going_on = False
+        self._turn.go_on()
+        self._drain()
 
     def _settle(self) -> None:
         """After each turn: one timer for the broker's next deadline."""

@@ -5,6 +5,7 @@ import random
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.server import shell
 from minikafka.server.addresses import listen_socket
 from minikafka.server.shell import Server
 from minikafka.storage.disk import MemoryDisk
@@ -109,3 +110,30 @@ def test_while_a_request_is_parked_only_a_little_is_read_ahead():
         return max(seen)
 
     assert with_server(scenario) <= 64 * 1024
+
+
+def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_waiting(monkeypatch):
+    """Time passes while requests are served: the rest of a long turn goes on after what others have to say."""
+    clock = [0]
+
+    async def scenario(server, reader, writer):
+        receive = server.broker.receive
+
+        def slow(connection, frame, now):
+            clock[0] += 20
+            receive(connection, frame, now)
+
+        server.broker.receive = slow
+        order = []
+        reply = server.carry_out
+        monkeypatch.setattr(server, "carry_out", lambda effect: (order.append(str(effect.connection)), reply(effect)))
+        other_reader, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
+        writer.write(framed("ApiVersions", 0, 1) * 20)
+        other.write(framed("ApiVersions", 0, 1))
+        await answer(other_reader)
+        other.close()
+        return order.index("{}:{}".format(*other.get_extra_info("sockname")))
+
+    real = shell.now
+    monkeypatch.setattr(shell, "now", lambda: real()._replace(monotonic_ms=real().monotonic_ms + clock[0]))
+    assert with_server(scenario) < 10
