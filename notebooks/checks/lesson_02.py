@@ -28,6 +28,18 @@ EXIT_TICKET = (
         right=2,
         why="2. The hash is taken modulo 5 now: about four keys in five go elsewhere. Old records stay where they are.",
     ),
+    Question(
+        "created in partition 1, paid in partition 0, a reader of both",
+        right=3,
+        why="3. Kafka orders the records of a partition. Between partitions it promises nothing.",
+        lesson="00",
+    ),
+    Question(
+        "billing has read to the end, and audit begins at the start",
+        right=1,
+        why="1. Reading removes nothing. Each reader has its own position, and only retention takes records away.",
+        lesson="01",
+    ),
 )
 
 

@@ -18,6 +18,7 @@ NUMBERS = itertools.count()
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 PATIENCE_SECONDS = 60
+NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
 
 
 @pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
@@ -157,6 +158,41 @@ def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, 
     assert ends == {0: 1, 1: 1, 2: 0}
 
 
+def test_no_record_waits_for_an_earlier_one_in_another_partition(topic, write, reader):
+    name = topic(partitions=2)
+    one, other = TopicPartition(name, 0), TopicPartition(name, 1)
+    write(name, [b"created"], partition=1)
+    write(name, [b"paid"], partition=0)
+    consumer = reader(one, other)
+    consumer.pause(other)  # partition 1 is late
+    assert [record.value for record in take(consumer, 1)] == [b"paid"]
+    consumer.resume(other)
+    assert [record.value for record in take(consumer, 1)] == [b"created"]
+
+
+def test_from_4_to_5_partitions_nine_of_twelve_keys_go_elsewhere(topic, write, bootstrap):
+    name, keys = topic(partitions=4), [key.encode() for key in NAMES]
+    before = {key: write(name, [b"created"], key=key)[0].partition for key in keys}
+    topic.admin.create_partitions({name: 5})
+    with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
+    sent = {key: with_new_metadata.send(name, key=key, value=b"paid") for key in keys}
+    with_new_metadata.close()
+    assert sum(sent[key].get(timeout=30).partition != before[key] for key in keys) == 9
+
+
+@pytest.mark.parametrize("partitions", [4, 8])
+def test_more_partitions_do_not_divide_a_hot_key(topic, reader, bootstrap, partitions):
+    name = topic(partitions=partitions)
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    for number in range(200):
+        producer.send(name, key=b"megamart", value=b"order")
+        producer.send(name, key=b"customer-%d" % number, value=b"order")
+    producer.close()
+    consumer = reader(*(TopicPartition(name, number) for number in range(partitions)))
+    ends = consumer.end_offsets(list(consumer.assignment())).values()
+    assert sum(ends) == 400 and max(ends) >= 200
+
+
 def test_partitions_are_never_taken_away(topic):
     name = topic(partitions=3)
     with pytest.raises(InvalidPartitionsError):
@@ -195,7 +231,7 @@ def test_librdkafka_hashes_keys_otherwise_than_java_does(topic, bootstrap):
 def test_the_java_client_without_a_key_stays_with_one_partition(topic, bootstrap, reader):
     name = topic(partitions=3)
     lines = "".join(f"order {number}\n" for number in range(100))
-    arguments = ("--bootstrap-server", bootstrap, "--topic", name)
+    arguments = ("--bootstrap-server", bootstrap, "--topic", name, "--sync", "--timeout", "0")  # a batch for each
     done = java_tool("org.apache.kafka.tools.ConsoleProducer", *arguments, input=lines)
     assert done.returncode == 0, done.stderr
     consumer = reader(*(TopicPartition(name, number) for number in range(3)))

@@ -65,11 +65,11 @@ def _solved(lesson):
 
 def test_an_exit_ticket_says_why_for_each_answer(lesson):
     right = [question.right for question in lesson._module.EXIT_TICKET]
-    assert lesson.exit_ticket(None, None, None).headline.startswith("Not answered yet: 3 questions")
+    assert lesson.exit_ticket(*[None] * 5).headline.startswith("Not answered yet: 5 questions")
     assert lesson.exit_ticket(*right).right
-    almost = lesson.exit_ticket(right[0], 9, None)
-    assert almost.headline == "1 of 3 right."
-    assert [line.split(":")[0] for line in almost.lines] == ["right", "not 9", "not answered"]
+    almost = lesson.exit_ticket(right[0], 9, *right[2:4], None)
+    assert almost.headline == "3 of 5 right."
+    assert [line.split(":")[0] for line in almost.lines] == ["right", "not 9", "right", "right", "not answered"]
 
 
 def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
@@ -90,10 +90,10 @@ def test_a_check_without_an_answer_is_told_in_one_line_and_counts_as_no_attempt(
     assert str(found) == "check(1) lacks your answer: check(1, my_partition)" and not found.attempted
 
 
-@pytest.mark.parametrize("answers", [("3", "1", "2"), (3, 1, 2, 4), ([3, 1, 2],), (3.0, 1, 2)])
+@pytest.mark.parametrize("answers", [("3", "1", "2"), (3, 1, 2, 3, 1, 4), ([3, 1, 2],), (3.0, 1, 2)])
 def test_an_exit_ticket_of_the_wrong_kind_is_told_in_one_line(lesson, answers):
     found = lesson.exit_ticket(*answers)
-    assert str(found).startswith("Write 3 answers, each the number of an option or None, not ") and not found.attempted
+    assert str(found).startswith("Write 5 answers, each the number of an option or None, not ") and not found.attempted
 
 
 @pytest.mark.parametrize("path", sorted((lessons.NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)

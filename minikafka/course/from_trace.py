@@ -1,0 +1,56 @@
+"""What lessons ask of a trace: the answer to a prediction is computed from what happened, never typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from minikafka.trace import Event
+
+T = TypeVar("T")
+
+
+def order_read(trace: Iterable[Event]) -> str:
+    """The values that consumers got, in the order they got them: "created, then paid"."""
+    polls = [event for event in trace if event.kind == "RecordsPolled"]
+    return ", then ".join(value for poll in polls for _, _, value in poll.detail["records"])
+
+
+def chosen_for(value: str) -> Callable[[Event], bool]:
+    """A condition: in this event a producer chooses the partition of the record with this value."""
+    return lambda event: event.kind == "PartitionChosen" and event.detail["value"] == value
+
+
+def partitions_chosen(trace: Iterable[Event], producer: str | None = None) -> list[tuple[str | None, int]]:
+    """(key, partition) of every record, in the order in which producers chose. producer: the client_id of one."""
+    chosen = [event for event in trace if event.kind == "PartitionChosen" and producer in (None, event.node)]
+    return [(event.detail["key"], event.detail["partition"]) for event in chosen]
+
+
+def partitions_used(trace: Iterable[Event], key: str | None = None) -> int:
+    """To how many partitions records were sent; only those with this key, if one is named."""
+    return len({partition for of, partition in partitions_chosen(trace) if key in (None, of)})
+
+
+def once_sent(count: int, answer: Callable[[Sequence[Event]], T]) -> Callable[[Sequence[Event]], T | None]:
+    """The same answer, but none as long as fewer than `count` records have a partition: a verdict waits for them."""
+    return lambda trace: answer(trace) if len(partitions_chosen(trace)) >= count else None
+
+
+def keys_that_moved(trace: Iterable[Event]) -> list[str | None]:
+    """The keys whose records were sent to more than one partition, sorted."""
+    keys = [key for key, _ in set(partitions_chosen(trace))]
+    return sorted({key for key in keys if keys.count(key) > 1}, key=str)
+
+
+def records_in_each(trace: Iterable[Event], partitions: int, producer: str | None = None) -> list[int]:
+    """How many records producers sent to partition 0, 1 and so on."""
+    chosen = [partition for _, partition in partitions_chosen(trace, producer)]
+    return [chosen.count(partition) for partition in range(partitions)]
+
+
+def bars(counts: Sequence[int]) -> str:
+    """The numbers of records in partitions, as a line and a bar each."""
+    width = 40 / max([1, *counts])
+    lines = [f"  partition {number}  {count:4}  {'█' * round(width * count)}" for number, count in enumerate(counts)]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,50 @@
+"""What lessons ask of a trace."""
+
+from minikafka import Cluster
+from minikafka.course import from_trace
+
+
+def grown():
+    """alice goes from partition 1 to 0 when a third partition is added; carol stays in 2; a reader reads it all."""
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=2)
+    shop = cluster.producer(client_id="shop")
+    shop.send("orders", key="alice", value="created")
+    cluster.run(seconds=1)
+    cluster.create_partitions("orders", 3)
+    cluster.run(seconds=300)
+    shop.send("orders", key="alice", value="paid")
+    cluster.producer(client_id="web").send("orders", key="carol", value="asked")
+    cluster.run(seconds=1)
+    cluster.consumer("orders", auto_offset_reset="earliest").poll(timeout_ms=1000)
+    return cluster.trace
+
+
+def test_the_order_in_which_values_were_read():
+    assert from_trace.order_read(grown()) == "paid, then created, then asked"
+
+
+def test_the_partitions_that_producers_chose():
+    trace = grown()
+    assert from_trace.partitions_chosen(trace, producer="shop") == [("alice", 1), ("alice", 0)]
+    assert from_trace.keys_that_moved(trace) == ["alice"]
+    assert from_trace.records_in_each(trace, 4) == [1, 1, 1, 0]
+    assert (from_trace.partitions_used(trace), from_trace.partitions_used(trace, key="alice")) == (3, 2)
+    (event,) = filter(from_trace.chosen_for("paid"), trace)
+    assert (event.node, event.detail["partition"]) == ("shop", 0)
+
+
+def test_an_answer_waits_until_all_records_have_a_partition():
+    answer = from_trace.once_sent(3, from_trace.partitions_used)
+    trace = list(grown())
+    last = max(number for number, event in enumerate(trace) if event.kind == "PartitionChosen")
+    assert (answer(trace[:last]), answer(trace[: last + 1]), answer(trace)) == (None, 3, 3)
+
+
+def test_bars_are_as_long_as_the_fullest_allows():
+    assert from_trace.bars([1, 4, 0]).splitlines() == [
+        "  partition 0     1  ██████████",
+        "  partition 1     4  ████████████████████████████████████████",
+        "  partition 2     0",
+    ]
+    assert from_trace.bars([0]) == "  partition 0     0"
