@@ -23,7 +23,6 @@ NOT_YET_INTRODUCED = {
         "KIP", "active segment", "auto.offset.reset", "claim", "core", "exit ticket", "hint",
         "log end offset", "log start offset", "rung", "stretch",
     },
-    "03": {"acks", "back-off", "delivery timeout", "exactly once", "in-sync replica", "linger", "replica"},
     "04": {"auto-commit", "dead letter", "idempotent consumer", "lag", "member", "poison record"},
     "05": {"assignment", "classic protocol", "consumer group", "session timeout"},
     "06": {"member epoch", "rebalance listener", "rolling restart"},
