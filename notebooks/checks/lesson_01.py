@@ -28,6 +28,18 @@ EXIT_TICKET = (
         right=2,
         why="2. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own auto.offset.reset says where it goes on.",
     ),
+    Question(
+        "created is in partition 1, paid in partition 0",
+        right=3,
+        why="3. Kafka keeps the order within a partition, and promises nothing across partitions.",
+        lesson="00",
+    ),
+    Question(
+        "why alice's paid went to another partition than her created",
+        right=2,
+        why="2. The partition is computed from the key and the number of partitions, and that number had changed.",
+        lesson="00",
+    ),
 )
 
 

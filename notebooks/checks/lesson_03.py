@@ -22,6 +22,18 @@ EXIT_TICKET = (
         right=1,
         why="1. The new producer has another producer id. To the broker its first batch is new, whatever is in it.",
     ),
+    Question(
+        "paid is in the log twice, and a reader has read the first one",
+        right=1,
+        why="1. A log holds records, not facts. Kafka compares no values: the second paid is a record like any other.",
+        lesson="01",
+    ),
+    Question(
+        "created and paid have the same key, and somebody adds a partition between the two",
+        right=2,
+        why="2. The key may belong to the new partition now. Idempotence keeps the order within a partition only.",
+        lesson="02",
+    ),
 )
 
 

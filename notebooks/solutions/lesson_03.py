@@ -43,4 +43,4 @@ def plan(goal):
 
 
 # %% exit ticket
-lesson("03").exit_ticket(2, 3, 1)
+lesson("03").exit_ticket(2, 3, 1, 1, 2)

@@ -14,7 +14,9 @@ PRODUCE = 0
 
 class Lossy:
     """swallow: so many Produce requests disappear, with the connection of the last one. lose_answers: so many are
-    written, and their answers lost with the connection. hold: they stay on their way until release().
+    written, and their answers lost with the connection. answers: while it is cleared, answers to them wait.
+
+    requests counts them, in_flight those that are not answered yet, most_in_flight the most at once.
     """
 
     def __init__(self, port):
@@ -22,19 +24,10 @@ class Lossy:
         self.listener = socket.create_server((HOST, port))
         self.bootstrap = f"{HOST}:{port}"
         self.lock = threading.Lock()
-        self.swallow = self.lose_answers = self.requests = 0
-        self.hold = False
-        self.held = []
+        self.swallow = self.lose_answers = self.requests = self.in_flight = self.most_in_flight = 0
+        self.answers = threading.Event()
+        self.answers.set()
         threading.Thread(target=self._accept, daemon=True).start()
-
-    def release(self):
-        """What was held arrives, in order, and is answered to nobody. Returns how much it was."""
-        self.hold = False
-        for frame in self.held:
-            with socket.create_connection(self.target, timeout=20) as broker:
-                broker.sendall(frame)
-                read_frame(broker)
-        return len(self.held)
 
     def close(self):
         self.listener.close()
@@ -46,7 +39,7 @@ class Lossy:
             except OSError:
                 return
             broker = socket.create_connection(self.target)
-            lost = set()  # correlation ids of requests whose answers get lost
+            lost: dict[int, bool] = {}  # a Produce request's correlation id -> does its answer get lost?
             for way in (self._to_the_broker, self._to_the_client):
                 threading.Thread(target=quietly, args=(way, client, broker, lost), daemon=True).start()
 
@@ -57,23 +50,26 @@ class Lossy:
             with self.lock:
                 if api == PRODUCE:
                     self.requests += 1
-                    if self.hold:
-                        self.held.append(frame)
-                        continue
                     if self.swallow:
                         self.swallow -= 1
                         if self.swallow == 0:
                             raise OSError("the connection is gone")
                         continue
-                    if self.lose_answers:
-                        self.lose_answers -= 1
-                        lost.add(correlation_id)
+                    lost[correlation_id] = self.lose_answers > 0
+                    self.lose_answers -= lost[correlation_id]
+                    self.in_flight += 1
+                    self.most_in_flight = max(self.most_in_flight, self.in_flight)
             broker.sendall(frame)
 
     def _to_the_client(self, client, broker, lost):
         while True:
             frame = read_frame(broker)
-            if struct.unpack(">i", frame[4:8])[0] in lost:
+            is_lost = lost.pop(struct.unpack(">i", frame[4:8])[0], None)
+            if is_lost is not None:  # an answer to Produce
+                self.answers.wait()
+                with self.lock:
+                    self.in_flight -= 1
+            if is_lost:
                 raise OSError("the answer is lost, and the connection with it")
             client.sendall(frame)
 

@@ -131,13 +131,54 @@ def test_with_acks_1_a_lost_request_is_sent_again(network, producer, topic, log)
 def test_kip_91_a_record_that_failed_may_be_in_the_log(network, producer, topic, log):
     shop = producer(acks="all", request_timeout_ms=1000, delivery_timeout_ms=1500, linger_ms=0, retry_backoff_ms=100)
     shop.send(topic, b"created").get(timeout=30)
-    network.hold = True
+    network.lose_answers = 1000
     with pytest.raises(KafkaError):
         shop.send(topic, b"paid").get(timeout=30)
-    assert log() == ["created"]
-    assert network.release() >= 1
+    network.lose_answers = 0
     assert log() == ["created", "paid"]
-    network.held.clear()
+
+
+def test_while_five_requests_are_in_flight_records_collect_in_batches(network, producer, topic, log):
+    shop = producer(acks="all", enable_idempotence=False, linger_ms=0)
+    shop.send(topic, b"created").get(timeout=30)
+    before = network.requests
+    network.answers.clear()
+    futures = []
+    while network.requests < before + 5:  # these leave as fast as the sender takes them
+        futures.append(shop.send(topic, b"order"))
+    futures += [shop.send(topic, b"order") for _ in range(1000)]
+    network.answers.set()
+    for future in futures:
+        future.get(timeout=30)
+    assert len(log()) == 1 + len(futures)
+    assert network.requests - before < len(futures) / 10
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_kafka_python_keeps_one_batch_a_partition_in_flight_when_it_is_idempotent(
+    network, producer, topic, log, idempotent
+):
+    """The Java client is idempotent with five in flight, and in order."""
+    shop = producer(acks="all", enable_idempotence=idempotent, linger_ms=0, batch_size=1)
+    shop.send(topic, b"hello").get(timeout=30)
+    network.in_flight = network.most_in_flight = 0
+    network.answers.clear()
+    futures = [shop.send(topic, str(number).encode()) for number in range(20)]
+    while network.most_in_flight < (1 if idempotent else 5):
+        pass
+    network.answers.set()
+    for future in futures:
+        future.get(timeout=30)
+    assert network.most_in_flight == (1 if idempotent else 5)
+    assert log() == ["hello", *map(str, range(20))]
+
+
+@pytest.mark.parametrize("options", [{"acks": 1}, {"acks": 0}, {"max_in_flight_requests_per_connection": 6}])
+def test_kafka_python_is_idempotent_unless_told_otherwise_and_refuses_both_at_once(producer, options):
+    assert producer().config["enable_idempotence"]
+    assert not producer(**options).config["enable_idempotence"]
+    with pytest.raises(KafkaError):
+        producer(enable_idempotence=True, **options)
 
 
 @pytest.mark.java

@@ -9,7 +9,12 @@ import time
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource
-from kafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
+from kafka.errors import (
+    InvalidPartitionsError,
+    InvalidRecordError,
+    MessageSizeTooLargeError,
+    OffsetOutOfRangeError,
+)
 
 from minikafka.clients.partitioners import murmur2
 from tests.kafka import ApacheKafka, java_tool
@@ -111,6 +116,18 @@ def test_a_record_may_be_any_bytes(topic, write, reader):
     assert [record.value for record in take(reader(partition), 4)] == values
 
 
+@pytest.mark.parametrize(
+    ("config", "value", "error"),
+    [
+        ({"max_message_bytes": 1000}, b"x" * 2000, MessageSizeTooLargeError),
+        ({"cleanup_policy": "compact"}, b"without a key", InvalidRecordError),
+    ],
+)
+def test_a_record_may_be_too_large_and_a_compacted_topic_needs_keys(topic, write, config, value, error):
+    with pytest.raises(error):
+        write(topic(**config), [value])
+
+
 def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(topic, write, reader):
     partition = TopicPartition(topic(), 0)
     write(partition.topic, [b"x"] * 5, partition=0)
@@ -123,6 +140,17 @@ def test_deleted_records_are_out_of_range_and_their_offsets_never_come_back(topi
     lenient = reader(partition)
     lenient.seek(partition, 2)
     assert [record.offset for record in take(lenient, 1)] == [5]
+
+
+def test_with_auto_offset_reset_latest_a_reader_that_is_out_of_range_skips_what_is_left(topic, write, reader):
+    partition = TopicPartition(topic(), 0)
+    write(partition.topic, [b"x"] * 8, partition=0)
+    topic.admin.delete_records({partition: 5})
+    late = reader(partition, reset="latest")
+    late.seek(partition, 2)
+    while late.position(partition) == 2:
+        assert late.poll(timeout_ms=500) == {}
+    assert late.position(partition) == 8
 
 
 def test_a_search_by_time_finds_the_first_offset_that_is_not_earlier(topic, write, reader):
