@@ -43,7 +43,7 @@ class ReplicaManager:
         disk: Disk,
         image: Image,
         trace: Trace,
-        notice: Callable[[str], object],
+        notice: Callable[..., object],
         hears: Hears,
     ) -> None:
         self.replicas: dict[Key, Replica] = {}
@@ -60,7 +60,7 @@ class ReplicaManager:
         self._by_topic: dict[bytes, list[Key]] = {}
         self._removals: dict[Key, Generator[int, None, None]] = {}  # not begun: the folder has its name yet
         self._background: list[Generator[int, None, None]] = []
-        self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"])
+        self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"], notice)
         # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
         self._timers: dict[Callable[[Now], None], tuple[int | None, int]] = {}
         self._written: dict[str, dict[Key, int]] = {}

@@ -58,6 +58,7 @@ def register_broker(
                 "max_supported_version": METADATA_VERSION,
             }
         ],
+        "rack": None,
         "fenced": True,
         "log_dirs": [log_directory_id],
     }

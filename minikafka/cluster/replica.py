@@ -13,6 +13,7 @@ checkpoints, the cleaner, and requests that wait.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 from minikafka.clock import Now
@@ -22,7 +23,7 @@ from minikafka.storage.log import Appended, Log
 from minikafka.storage.system import Buffer
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BatchHeader, decode_batch
+from minikafka.wire.records import BatchHeader, raw_records
 
 TRACED_RECORDS = 50
 QUIET = (*INTERNAL_TOPICS, METADATA_TOPIC)  # what coordinators and the quorum write is told by their own events
@@ -123,7 +124,7 @@ class Replica:
                 base_offset=appended.base_offset,
                 last_offset=appended.last_offset,
                 size_bytes=appended.size_bytes,
-                records=shown(batches),
+                **shown(batches),
             )
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
@@ -171,12 +172,17 @@ class Replica:
         self._hears.high_watermark_advanced(self, size_bytes)
 
 
-def shown(batches: bytearray | memoryview) -> list[list[Any]]:
-    """The first records as the trace shows them; only here are they decoded."""
-    return [
-        [record.offset, text(record.key), text(record.value), record.timestamp]
-        for record in decode_batch(batches)[:TRACED_RECORDS]
-    ]
+def shown(batches: bytearray | memoryview) -> dict[str, Any]:
+    """The first records as the trace shows them; only here are they decoded, and what is appended unseen may be
+    unreadable.
+    """
+    records: list[list[Any]] = []
+    try:
+        for record in islice(raw_records(batches), TRACED_RECORDS):
+            records.append([record.offset, text(record.key), text(record.value), record.timestamp])
+    except KafkaError as error:
+        return {"records": records, "unreadable": error.message}
+    return {"records": records}
 
 
 def text(value: Buffer | None) -> str | None:

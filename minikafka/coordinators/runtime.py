@@ -39,11 +39,20 @@ from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord
 from minikafka.wire.primitives import EncodeError
-from minikafka.wire.records import COMMIT, batches, control_type, decode_batch, encode_batch, read_header
-from minikafka.wire.records import Record as WireRecord
+from minikafka.wire.records import (
+    COMMIT,
+    BatchHeader,
+    RawRecord,
+    batches,
+    control_type,
+    encode_batch,
+    raw_records,
+    read_header,
+)
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
+RECORD_COST_BYTES = 256  # replaying a record takes as long as reading so many bytes
 TICK_RETRY_MS = 500  # what time asks for is tried again so much later, as in Apache Kafka
 
 # What a failed write is called in answers (Apache Kafka: GroupCoordinatorService.handleOperationException).
@@ -148,7 +157,7 @@ class Shard:
         self._codec = codec
         self._deadlines = deadlines
         self._notice = notice
-        self._undecided: dict[int, list[WireRecord]] = {}  # of open transactions, by producer id
+        self._undecided: dict[int, list[RawRecord]] = {}  # of open transactions, by producer id
         self._pending: deque[Write] = deque()  # appended
         self._queued: dict[str, list[Write]] = {}  # behind those, by key
 
@@ -162,28 +171,36 @@ class Shard:
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the bytes read. Records of a transaction count when its commit marker has come."""
+        """Replays the log; yields the work done, in bytes as reading alone would count them."""
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
-                records = decode_batch(batch)
-                if header.control:
-                    undecided = self._undecided.pop(header.producer_id, [])
-                    committed = bool(records) and control_type(records[0]) == COMMIT  # compaction can empty a batch
-                    self._replay(undecided if committed else [])
-                elif header.transactional:
-                    self._undecided.setdefault(header.producer_id, []).extend(records)
-                else:
-                    self._replay(records)
-            yield len(chunks[0])
+                spent = header.size_bytes
+                for record in raw_records(batch):
+                    self._replay(header, record)
+                    spent += len(record.rest) + RECORD_COST_BYTES
+                    if spent >= LOAD_SLICE_BYTES:
+                        yield spent
+                        spent = 0
+                yield spent
 
-    def _replay(self, records: Iterable[WireRecord]) -> None:
-        for record in records:
-            if record.key is not None:
-                with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
-                    self.state.apply(*self._codec.decode(record.key, record.value))
+    def _replay(self, header: BatchHeader, record: RawRecord) -> None:
+        """A record of a transaction counts when its commit marker has come."""
+        if header.control:
+            undecided = self._undecided.pop(header.producer_id, [])
+            for each in undecided if control_type(record) == COMMIT else ():
+                self._take_in(each)
+        elif header.transactional:
+            self._undecided.setdefault(header.producer_id, []).append(record)
+        else:
+            self._take_in(record)
+
+    def _take_in(self, record: RawRecord) -> None:
+        if record.key is not None:
+            with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
+                self.state.apply(*self._codec.decode(record.key, record.value))
 
     # -- requests
 

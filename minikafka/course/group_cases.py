@@ -4,24 +4,130 @@ from __future__ import annotations
 
 import contextlib
 import io
+import numbers
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka import Cluster
 from minikafka.coordinators.assignors import Member, Partition
+from minikafka.course.checks import WrongKind, short
+from minikafka.course.guard import plain
 
 LEAVES = "old"  # the member that has what none of the others had
 BUSY = {"max_poll_records": 4, "processing_ms": 300}  # whoever has records polls every 1.2 s
 
 
+LATEST = 5  # the generation in which members had what they say; one that missed it names an earlier one
+
+
 def group(**owned: Sequence[int]) -> dict[str, Member]:
-    """Members by name, each with the numbers of the partitions of orders that it had."""
-    return {name: Member(("orders",), tuple(("orders", number) for number in had)) for name, had in owned.items()}
+    """Members by name, each with the numbers of the partitions of orders that it had in the latest generation."""
+    return {name: member(("orders",), [("orders", number) for number in had]) for name, had in owned.items()}
+
+
+def member(topics: Iterable[str], had: Sequence[Partition], generation: int = LATEST) -> Member:
+    return Member(tuple(topics), tuple(had), generation if had else -1)
+
+
+def stale(members: dict[str, Member], name: str) -> dict[str, Member]:
+    """The same, and this member has missed the latest rebalance."""
+    return {**members, name: members[name]._replace(generation=LATEST - 1)}
 
 
 def owner_of(members: Mapping[str, Member]) -> dict[Partition, str]:
-    """{partition: who had it}; where two say so, the first."""
-    return {partition: name for name, member in reversed(list(members.items())) for partition in member.owned}
+    """{partition: who had it}; where two say so, the one of the later generation."""
+    names = sorted(members, key=lambda name: members[name].generation)
+    return {partition: name for name in names for partition in members[name].owned}
+
+
+class Salted(str):
+    """A name that is hashed otherwise: a set of such names has another order, as it has in another run of Python."""
+
+    salt = 0
+
+    def __hash__(self) -> int:
+        return hash((self.salt, str(self)))
+
+
+def salted(value: Any, salt: int) -> Any:
+    """The same data with salted names."""
+    if isinstance(value, str):
+        name = Salted(value)
+        name.salt = salt
+        return name
+    if isinstance(value, Member):
+        return Member(*(salted(each, salt) for each in value))
+    if isinstance(value, tuple):
+        return tuple(salted(each, salt) for each in value)
+    if isinstance(value, dict):
+        return {salted(key, salt): salted(each, salt) for key, each in value.items()}
+    return value
+
+
+Shares = Mapping[str, Iterable[Partition]]
+
+
+def fewest_moves(members: Mapping[str, Member], partitions: Mapping[str, int]) -> int:
+    """How many partitions must leave a member who is still there: all that it has above its fair share."""
+    fair, extra = divmod(sum(partitions.values()), len(members))
+    there = [name for (topic, number), name in owner_of(members).items() if number < partitions[topic]]
+    over = [count - fair for count in Counter(there).values() if count > fair]
+    return sum(over) - min(extra, len(over))
+
+
+def shares_given(found: Any, members: Mapping[str, Member]) -> dict[str, list[Partition]]:
+    """The answer's shares, in any form that says the same. Raises WrongKind."""
+    found = plain(found)
+    if found is None:
+        raise WrongKind("it returned None. The last line should be a return.")
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise WrongKind(f"it returned a {kind}, not a dictionary {{member: [(topic, partition), ...]}}.")
+    for name, share in found.items():
+        if name not in members:
+            raise WrongKind(f"it gave a share to {name!r}, and there is no such member: {', '.join(members)}.")
+        if not isinstance(share, list | set) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in share):
+            raise WrongKind(f"it gave {name} {short(share)}. A share is a list of pairs (topic, partition).")
+        for topic, number in share:
+            if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+                raise WrongKind(f"it gave ({topic!r}, {number!r}) to {name}. A partition is a whole number.")
+        found[name] = [(topic, number) for topic, number in share]
+    for name in members:
+        if name not in found:
+            why = "Who gets nothing gets []: Java's member can't read a share of no bytes."
+            raise WrongKind(f"{name} has no entry. {why}")
+    return found
+
+
+def unsteady(assign: Callable[..., Shares], given: Sequence[Any], any_order: bool = False) -> str | None:
+    """What besides the group decides the answer: chance, the order of a set, or (any_order) that of the members.
+
+    given: the arguments, the members as a dict among them. assign: raises or gives shares, in a form already checked.
+    """
+
+    def in_words(arguments: Sequence[Any]) -> str:
+        found = assign(*arguments)
+        return shares({str(name): [(str(t), n) for t, n in found[name]] for name in sorted(found)})
+
+    first = in_words(given)
+    others = [("asked again, it gave something else: chance decides.", [list(given)] * 4)]
+    if any_order:
+        turned = [dict(reversed(value.items())) if isinstance(value, dict) else value for value in given]
+        others.append(("with the same members in another order it gave something else.", [turned]))
+    for line, tries in others:
+        for arguments in tries:
+            if (found := in_words(arguments)) != first:
+                return f"{line}\nfirst {first}\nthen  {found}"
+    for salt in range(1, 9):
+        try:
+            found = in_words([salted(value, salt) for value in given])
+        except Exception:  # it looks for a name of its own; that is for others to judge
+            return None
+        if found != first:
+            line = "the order of a set decides, and that is another one in each run of Python."
+            return f"{line}\nhere  {first}\nthere {found}"
+    return None
 
 
 def listed(partitions: Iterable[Partition]) -> str:
@@ -29,9 +135,13 @@ def listed(partitions: Iterable[Partition]) -> str:
 
 
 def had(members: Mapping[str, Member]) -> str:
-    """ "A had orders-0, B is new"."""
+    """ "A had orders-0, B is new, C had orders-0 in an earlier generation"."""
+    latest = max((member.generation for member in members.values()), default=-1)
     return ", ".join(
-        f"{name} had {listed(member.owned)}" if member.owned else f"{name} is new" for name, member in members.items()
+        f"{name} had {listed(member.owned)}{' in an earlier generation' * (member.generation < latest)}"
+        if member.owned
+        else f"{name} is new"
+        for name, member in members.items()
     )
 
 

@@ -25,6 +25,7 @@ from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.verdicts import Said, Verdict
 
 _HINT_AFTER = 2  # failures
+_NOTHING = object()  # what was not handed in
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,13 @@ class Lesson:
     def __repr__(self) -> str:
         return f'lesson("{self.number}"): {len(self._exercises())} exercises'
 
-    def check(self, exercise: int, answer: Any) -> Verdict:
+    def check(self, exercise: int, answer: Any = _NOTHING) -> Verdict:
         """The verdict on an answer. A wrong one counts: after two, a hint is offered."""
+        no = self._no_exercise(exercise)
+        if no is None and answer is _NOTHING:
+            no = f"check({exercise}) lacks your answer: check({exercise}, {self._exercise(exercise).name})"
+        if no is not None:
+            return Verdict(no, False, attempted=False)
         found = checks.examine(self._exercise(exercise), answer, seed=f"{self.number}/{exercise}")
         if found.right:
             self._solved.setdefault(exercise, []).append(answer)
@@ -69,6 +75,8 @@ class Lesson:
 
     def hint(self, exercise: int) -> Said:
         """The next hint of three; from the third on, all three."""
+        if no := self._no_exercise(exercise):
+            return Said(no)
         hints = self._exercise(exercise).hints
         read = self._hints_read[exercise] = min(self._hints_read.get(exercise, 0) + 1, len(hints))
         shown = range(1, read + 1) if read == len(hints) else [read]
@@ -79,7 +87,8 @@ class Lesson:
 
     def solution(self, exercise: int) -> Said:
         """The solution's source, plain and commented."""
-        self._exercise(exercise)
+        if no := self._no_exercise(exercise):
+            return Said(no)
         return Said(solutions(self.number)[str(exercise)])
 
     def use(self, exercise: int, mine: Any, kafkas: Any, called: str = "Kafka's own") -> Any:
@@ -98,6 +107,9 @@ class Lesson:
         questions: tuple[Question, ...] = self._module.EXIT_TICKET
         if all(answer is None for answer in answers):
             headline = f"Not answered yet: {len(questions)} questions. Write the numbers of your options."
+            return Verdict(headline, False, attempted=False)
+        if len(answers) > len(questions) or not all(answer is None or type(answer) is int for answer in answers):
+            headline = f"Write {len(questions)} answers, each the number of an option or None, not {answers}."
             return Verdict(headline, False, attempted=False)
         lines = []
         right = 0
@@ -129,12 +141,18 @@ class Lesson:
         named = ((re.fullmatch(r"exercise_(\d+)", name), value) for name, value in vars(self._module).items())
         return {int(match[1]): value for match, value in named if match}
 
+    def _no_exercise(self, number: Any) -> str | None:
+        """A line on what is no exercise of this lesson; None for one that is."""
+        exercises = sorted(self._exercises())
+        if isinstance(number, int) and not isinstance(number, bool) and number in exercises:
+            return None
+        known = ", ".join(map(str, exercises)) or "none"
+        return f"lesson {self.number} has the exercises {known}, not {checks.short(number)}"
+
     def _exercise(self, number: int) -> checks.Exercise:
-        exercises = self._exercises()
-        if number not in exercises:
-            known = ", ".join(map(str, sorted(exercises))) or "none"
-            raise ValueError(f"lesson {self.number} has the exercises {known}, not {number!r}")
-        return exercises[number]()
+        if no := self._no_exercise(number):
+            raise ValueError(no)
+        return self._exercises()[number]()
 
 
 @cache

@@ -1,18 +1,28 @@
-"""Stops a learner's endless loop, on every platform.
+"""Stops a learner's endless loop, on every platform, and never for what the machine does beside it.
+
+What counts is the CPU time of the learner's own code: its clock runs inside `theirs()` and rests inside `ours()`.
+Code that waits instead, in a sleep or for a lock, takes no CPU time: for that there is a generous limit on the wall.
 
 A second thread raises StillRunning inside the thread that runs the answer, with CPython's PyThreadState_SetAsyncExc. A
-trace function would slow every line down and misses loops inside greenlets; a signal needs Unix and the main thread.
+trace function would slow every line down and misses loops inside greenlets. A wait in C code doesn't see the exception:
+a signal ends it, where the answer runs in the main thread, as a notebook's cells do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _LOOK_EVERY_SECONDS = 0.05
+_WALL = 10  # seconds on the wall for each second of CPU time
+_ALL_CALLS = 5  # CPU time of all calls together, as a multiple of one call's
+_WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
 
 class StillRunning(BaseException):
@@ -20,37 +30,66 @@ class StillRunning(BaseException):
 
 
 class Watchdog:
-    """Gives each call a deadline: `with Watchdog(seconds=2.0) as watchdog: watchdog.call(function)`."""
+    """Gives the learner's code its time: `with Watchdog(seconds=2.0) as watchdog, watchdog.theirs(): function()`.
+
+    seconds: CPU time from one call of ours to the next. over: why it was stopped, or None.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._deadline: float | None = None
-        self._lock = threading.Lock()
+        self.over: str | None = None
+        self._spent = 0.0  # CPU seconds before this stretch
+        self._began: tuple[float, float] | None = None  # CPU time and wall time when their clock last began to run
+        self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._watched = ctypes.c_ulong(threading.get_ident())
+        self._thread = threading.get_ident()
+        self._cpu = _cpu_clock(self._thread)
+        self._handler: Any = None
+        self._wakes = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> Watchdog:
+        if self._wakes:
+            self._handler = signal.signal(_WAKE, self._woken)
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
+        self._stop()
+        with self._lock:
+            self._closed.set()
+        if self._wakes:
+            signal.signal(_WAKE, self._handler)
 
-    def call(self, function: Callable[[], Any]) -> Any:
-        """What function returns. Raises StillRunning when it does not return in time."""
-        self._deadline = time.monotonic() + self.seconds
+    @contextlib.contextmanager
+    def theirs(self) -> Iterator[None]:
+        """The learner's code runs here."""
+        self._start()
         try:
-            return function()
+            yield
         finally:
-            self._call_off()
+            self._stop()
 
-    def _call_off(self) -> None:
+    @contextlib.contextmanager
+    def ours(self) -> Iterator[None]:
+        """The learner's code has called ours; a program may be killed in here, and never come back."""
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def _start(self) -> None:
+        self._began = self._cpu(), time.monotonic()
+
+    def _stop(self) -> None:
         while True:
             try:
                 with self._lock:
-                    self._deadline = None
+                    if self._began is not None:
+                        self._spent += self._cpu() - self._began[0]
+                    self._began = None
                     # one that is on its way comes too late
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(self._watched, None)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
                 return
             except StillRunning:
                 continue  # it came while we waited for the lock: once more
@@ -58,5 +97,39 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._closed.wait(_LOOK_EVERY_SECONDS):
             with self._lock:
-                if self._deadline is not None and time.monotonic() > self._deadline:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(self._watched, ctypes.py_object(StillRunning))
+                if self._closed.is_set() or self._began is None:
+                    continue
+                cpu, wall = self._cpu() - self._began[0], time.monotonic() - self._began[1]
+                waits = wall > _WALL * self.seconds
+                if cpu > self.seconds:
+                    self.over = f"it had not come back after {self.seconds:g} s. A loop that never ends?"
+                elif self._spent + cpu > _ALL_CALLS * self.seconds:
+                    self.over = f"it is too slow: all cases together took more than {_ALL_CALLS * self.seconds:g} s."
+                elif waits:
+                    self.over = f"it had not come back after {wall:.0f} s, and computed nothing. What does it wait for?"
+                else:
+                    continue
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(StillRunning))
+                if waits and self._wakes:
+                    _wake(self._thread)
+
+    def _woken(self, *_: object) -> None:
+        """Handles the signal: the exception is on its way already; outside their code there is nothing to end."""
+        if self._began is not None:
+            raise StillRunning
+
+
+def _wake(thread: int) -> None:
+    """End a wait in C code: the signal's handler runs in the main thread."""
+    if sys.platform == "win32":
+        signal.raise_signal(_WAKE)
+    else:
+        signal.pthread_kill(thread, _WAKE)
+
+
+def _cpu_clock(thread: int) -> Callable[[], float]:
+    """A thread's CPU time in seconds; the process's where a thread's can't be asked for by others (macOS, Windows)."""
+    if sys.platform != "win32" and hasattr(time, "pthread_getcpuclockid"):
+        clock = time.pthread_getcpuclockid(thread)
+        return lambda: time.clock_gettime(clock)
+    return time.process_time

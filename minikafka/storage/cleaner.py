@@ -7,11 +7,13 @@ cleaned at a time.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
 from minikafka.storage.compaction import Compaction
+from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Log
 from minikafka.wire.errors import Error, KafkaError
 
@@ -61,25 +63,32 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
 
 
 class Cleaner:
-    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory for the keys of a pass."""
+    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory for the keys of a pass.
 
-    def __init__(self, buffer_bytes: int) -> None:
+    notice(line, error) is told of a log that can't be cleaned, whatever the reason: it stays as it is, and the others
+    go on.
+    """
+
+    def __init__(self, buffer_bytes: int, notice: Callable[[str, Exception], object]) -> None:
         self.log: Log | None = None  # what is being cleaned
         self._buffer_bytes = buffer_bytes
         self._compaction: Compaction | None = None
         self._work: Generator[int, None, None] | None = None
-        self._failed: list[Log] = []  # not tried again before a restart, as in Apache Kafka
+        self._notice = notice
+        self._uncleanable: list[Log] = []  # not tried again before a restart, as in Apache Kafka
 
     def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
         """Begin with the dirtiest of these, (log, last stable offset), if that is worth it. Returns whether any is
         dirty: then time alone may make it worth it.
+
+        Errors: KAFKA_STORAGE_ERROR.
         """
         assert not self.busy, "one log at a time"
-        found = [
-            find_dirt(log, up_to_offset, now_ms)
-            for log, up_to_offset in logs
-            if log.config.compacts and log.active.base_offset > log.first_dirty_offset and log not in self._failed
-        ]
+        found = []
+        for log, up_to_offset in logs:
+            if log.config.compacts and log.active.base_offset > log.first_dirty_offset and log not in self._uncleanable:
+                with self._failures_of(log), as_storage_errors(log.directory):
+                    found.append(find_dirt(log, up_to_offset, now_ms))
         worthy = [dirt for dirt in found if dirt.worth_a_pass]
         if worthy:
             self.log, end_offset = max(worthy, key=lambda dirt: dirt.ratio)[:2]
@@ -98,19 +107,27 @@ class Cleaner:
         """
         assert self.log is not None and self._work is not None
         log, before = self.log, self.log.first_dirty_offset
-        try:
+        with self._failures_of(log):
             for spent in self._work:
                 budget_bytes -= spent
                 if budget_bytes <= 0:
                     return None
-        except KafkaError as error:
-            if error.error is Error.KAFKA_STORAGE_ERROR:
-                raise
-            self._failed.append(log)
-            if log.trace:
-                log.tell("CompactionFailed", why=error.message)
         self.log = self._compaction = self._work = None
         return log.first_dirty_offset > before
+
+    @contextmanager
+    def _failures_of(self, log: Log) -> Iterator[None]:
+        """What goes wrong with one log is its own; a disk that fails is not."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+            self._uncleanable.append(log)
+            why = error.message if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+            self._notice(f"{log.topic}-{log.partition} is not compacted any more: {why}", error)
+            if log.trace:
+                log.tell("CompactionFailed", why=why)
 
     def stop(self) -> None:
         """Give up the pass: a restart begins it anew."""

@@ -38,27 +38,29 @@ Nothing waits for a pass. Closed segments don't change meanwhile, unless the log
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name
 from minikafka.storage.system import Buffer
-from minikafka.wire.errors import KafkaError
+from minikafka.wire.errors import CorruptRecord
 from minikafka.wire.records import (
+    BATCH_OVERHEAD,
     COMMIT,
     COMPRESSION,
     DELETE_HORIZON,
     BatchHeader,
-    CorruptRecord,
-    Record,
+    RawRecord,
     assemble,
     batches,
     control_type,
     crc_matches,
-    decode_batch,
+    encode_raw,
+    raw_records,
     read_header,
 )
+from minikafka.wire.unpacking import TooMuchToDecode
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -67,7 +69,10 @@ CLEANED, SWAP = ".cleaned", ".swap"
 DECODING_COST = 128  # decoding records takes about so many times as long as reading their bytes
 ENTRY_BYTES = 128  # of memory for a key's offset, besides the key
 
-_PIECE_BYTES = 32 << 10  # at a time: some ms of work
+_PIECE_BYTES = 32 << 10  # read at a time
+_SLICE_BYTES = 64 << 10  # of decompressed records, after which others may work: some ms
+_RECORD_BYTES = 32  # that a record costs besides its own
+_ONE_BATCH_BYTES = 64 << 20  # of keys: a batch is noted as a whole, even where less room is left
 _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
 
 
@@ -98,51 +103,54 @@ class LatestOffsets:
         self._transactions: dict[int, Transaction] = {}  # by producer id
         self._aborted: set[int] = set()  # base offsets of batches
 
-    def note(self, piece: memoryview) -> None:
-        """Take the next batches of the log into account."""
-        for header, batch in batches(piece):
-            if header.last_offset >= self._first_offset:
-                if self._room_bytes <= 0:
-                    self.full, self.end_offset = True, header.base_offset
-                    return
-                self._note(header, read_records(header, batch))
+    def wants(self, header: BatchHeader) -> bool:
+        """Whether the next batch of the log is to be noted, record by record."""
+        if header.last_offset < self._first_offset:
+            return False
+        if self._room_bytes <= 0:
+            self.full, self.end_offset = True, header.base_offset
+        elif header.transactional and not header.control:
+            begun = Transaction(header.base_offset, {}, [])
+            self._transactions.setdefault(header.producer_id, begun).batches.append(header.base_offset)
+        return not self.full
 
-    def _note(self, header: BatchHeader, records: list[Record]) -> None:
-        keys = {record.key: record.offset for record in records if record.key is not None}
+    def note(self, header: BatchHeader, record: RawRecord) -> None:
+        """Take a record into account."""
         if header.control:
             transaction = self._transactions.pop(header.producer_id, None)
-            if transaction is not None and records and control_type(records[0]) == COMMIT:
-                self._add(transaction.keys)
+            if transaction is not None and control_type(record) == COMMIT:
+                for key, offset in transaction.keys.items():
+                    self._add(key, offset)
             elif transaction is not None:
                 self._aborted.update(transaction.batches)
-        elif header.transactional:
-            begun = Transaction(header.base_offset, {}, [])
-            transaction = self._transactions.setdefault(header.producer_id, begun)
-            transaction.keys.update(keys)
-            transaction.batches.append(header.base_offset)
-        else:
-            self._add(keys)
+        elif record.key is not None:
+            if header.transactional:
+                self._transactions[header.producer_id].keys[record.key] = record.offset
+            else:
+                self._add(record.key, record.offset)
 
-    def _add(self, keys: dict[bytes, int]) -> None:
-        for key, offset in keys.items():
-            known = self._offsets.get(key, -1)
-            if known < 0:
-                self._room_bytes -= len(key) + ENTRY_BYTES
-            self._offsets[key] = max(offset, known)
+    def _add(self, key: bytes, offset: int) -> None:
+        known = self._offsets.get(key, -1)
+        if known < 0:
+            self._room_bytes -= len(key) + ENTRY_BYTES
+            if self._room_bytes < -_ONE_BATCH_BYTES:
+                raise TooMuchToDecode
+        self._offsets[key] = max(offset, known)
 
     def settle(self) -> None:
         """No more is noted."""
         self.end_offset = min([self.end_offset, *(each.first_offset for each in self._transactions.values())])
 
-    def keeps(self, header: BatchHeader, record: Record, now_ms: int) -> bool:
+    def keeps(self, header: BatchHeader, record: RawRecord, now_ms: int) -> bool:
         """Whether a record stays in the log."""
         if header.control or record.offset >= self.end_offset:
             return True
         if record.key is None or header.base_offset in self._aborted:
             return False
-        if record.value is None and header.delete_horizon is not None and header.delete_horizon <= now_ms:
+        if record.offset < self._offsets.get(record.key, -1):
             return False
-        return record.offset >= self._offsets.get(record.key, -1)
+        horizon = header.delete_horizon
+        return horizon is None or horizon > now_ms or not record.tombstone
 
 
 # -- one pass
@@ -167,14 +175,15 @@ class Compaction:
         self._segments = [segment for segment in log.segments if segment.base_offset < end_offset]
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
+        self._work_bytes = 0
         assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
         """Yields the work done, in bytes as reading alone would count them. The log is clean up to its
         first_dirty_offset when it ends.
 
-        Errors: KAFKA_STORAGE_ERROR; CORRUPT_MESSAGE and UNSUPPORTED_COMPRESSION_TYPE for records that can't be read:
-        what holds them stays as it is.
+        Errors: KAFKA_STORAGE_ERROR; those of decode_batch for records that can't be read: what holds them stays as it
+        is.
         """
         with as_storage_errors(self.log.directory):
             try:
@@ -185,7 +194,9 @@ class Compaction:
                 self.log.first_dirty_offset = self._latest.end_offset
             except LogChanged:
                 self.discard()
-            except KafkaError:
+            except OSError:
+                raise
+            except Exception:
                 self.discard()
                 raise
 
@@ -198,10 +209,14 @@ class Compaction:
         for segment, end in self._with_ends():
             if end > self._first_dirty_offset:
                 for piece in segment.pieces(segment.position_before(self._first_dirty_offset), _PIECE_BYTES):
-                    self._latest.note(piece)
-                    yield from self._pause(len(piece))
-                    if self._latest.full:
-                        return
+                    for header, batch in batches(piece):
+                        if self._latest.wants(header):
+                            for record in self._records(header, batch):
+                                self._latest.note(header, record)
+                                if self._work_bytes >= _SLICE_BYTES:
+                                    yield from self._pause()
+                        elif self._latest.full:
+                            return
 
     def _groups(self) -> list[list[Segment]]:
         """Neighbours that fit into one segment even if nothing goes, the log and the indexes."""
@@ -236,14 +251,13 @@ class Compaction:
                 kept: list[Buffer] = []
                 for header, batch in batches(piece):
                     last = header.last_offset in last_offsets or header.next_offset == self._end_offset
-                    rest = self._clean(header, batch, last)
+                    rest = yield from self._clean(header, batch, last)
                     records_before += header.records_count
                     if rest:
                         kept.append(rest)
                         records_after += read_header(rest).records_count
                 if kept:
                     cleaned.append(b"".join(kept), [read_header(rest) for rest in kept], None)
-                yield from self._pause(len(piece))
         sizes = sum(segment.size for segment in group), cleaned.size
         next_offset = self._swap(group, cleaned)
         self._cleaned = None
@@ -254,21 +268,52 @@ class Compaction:
                 size_bytes_before=sizes[0], size_bytes_after=sizes[1],
             )  # fmt: skip
 
-    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool) -> Buffer:
-        """What stays of a batch: all of it, as it is; a part; only its header, if that is needed; or nothing."""
-        records = read_records(header, batch)
-        kept = [record for record in records if self._latest.keeps(header, record, self._now_ms)]
-        if not kept:
-            return rewrite(header, [], None) if needed else b""
-        horizon = header.delete_horizon
-        if horizon is None and not header.control and any(self._is_known_tombstone(record) for record in kept):
-            horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
-        if len(kept) == len(records) and horizon == header.delete_horizon:
-            return batch
-        return rewrite(header, kept, horizon)
+    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool) -> Generator[int, None, Buffer]:
+        """Returns what stays of a batch: all of it, as it is; a part; only its header, if that is needed; or nothing.
 
-    def _is_known_tombstone(self, record: Record) -> bool:
-        return record.value is None and record.offset < self._latest.end_offset
+        The records are read once to see what stays, and again to write it, so that they are never in memory at once.
+        """
+        count, first, newest, horizon = 0, _NO_TIMESTAMP, _NO_TIMESTAMP, header.delete_horizon
+        for record in self._records(header, batch):
+            if self._latest.keeps(header, record, self._now_ms):
+                first = first if count else record.timestamp
+                newest = max(newest, record.timestamp) if count else record.timestamp
+                count += 1
+                if horizon is None and not header.control and self._is_known_tombstone(record):
+                    horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
+            if self._work_bytes >= _SLICE_BYTES:
+                yield from self._pause()
+        if not count:
+            return empty(header) if needed else b""
+        if count == header.records_count and horizon == header.delete_horizon:
+            return batch
+        shorter = header._replace(
+            attributes=header.attributes | (0 if horizon is None else DELETE_HORIZON),
+            base_timestamp=first if horizon is None else horizon,  # and timestamps are counted from it
+            max_timestamp=newest,
+            records_count=count,
+        )
+        content = bytearray()
+        for record in self._records(header, batch):
+            if self._latest.keeps(header, record, self._now_ms):
+                encode_raw(content, shorter, record)
+            if self._work_bytes >= _SLICE_BYTES:
+                yield from self._pause()
+        return assemble(shorter, content)
+
+    def _is_known_tombstone(self, record: RawRecord) -> bool:
+        return record.offset < self._latest.end_offset and record.tombstone
+
+    def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
+        """A batch's records; what they cost is added up. Errors: CorruptRecord also for a wrong checksum, which writing
+        it anew would hide.
+        """
+        if not crc_matches(batch, header):
+            raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
+        self._work_bytes += BATCH_OVERHEAD
+        for record in raw_records(batch):
+            self._work_bytes += len(record.rest) + _RECORD_BYTES
+            yield record
 
     def _swap(self, group: list[Segment], cleaned: Segment) -> int:
         """Put a segment in the place of those that it was made of. Returns the offset behind them."""
@@ -288,9 +333,10 @@ class Compaction:
         log.producers.keep_snapshots({segment.base_offset for segment in log.segments})
         return log.segments[log.segments.index(replacement) + 1].base_offset
 
-    def _pause(self, size_bytes: int) -> Generator[int, None, None]:
+    def _pause(self) -> Generator[int, None, None]:
         """Let others work, then make sure that the segments are what they were."""
-        yield size_bytes * DECODING_COST
+        work_bytes, self._work_bytes = self._work_bytes, 0
+        yield work_bytes * DECODING_COST
         found = self.log.segments[: len(self._segments)]
         if found != self._segments or [segment.size for segment in found] != self._sizes:
             raise LogChanged
@@ -305,31 +351,10 @@ class Compaction:
                     self.log.disk.remove(path)
 
 
-# -- batches
-
-
-def read_records(header: BatchHeader, batch: memoryview) -> list[Record]:
-    """A batch's records. Errors: CorruptRecord also for a wrong checksum, which writing it anew would hide."""
-    if not crc_matches(batch, header):
-        raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
-    return decode_batch(batch)
-
-
-def rewrite(header: BatchHeader, records: list[Record], delete_horizon: int | None) -> bytes:
-    """A batch of which only these records are left, or only the header. delete_horizon: None if nothing in it waits
-    for deletion; else it takes the base timestamp's place, and timestamps are counted from it.
-    """
-    attributes = header.attributes & ~DELETE_HORIZON
-    if not records:
-        empty = {"attributes": attributes & ~COMPRESSION, "base_timestamp": _NO_TIMESTAMP, "records_count": 0}
-        return assemble(header._replace(**empty), [])
-    header = header._replace(
-        attributes=attributes if delete_horizon is None else attributes | DELETE_HORIZON,
-        base_timestamp=records[0].timestamp if delete_horizon is None else delete_horizon,
-        max_timestamp=max(record.timestamp for record in records),
-        records_count=len(records),
-    )
-    return assemble(header, [(record.offset - header.base_offset, record[1:]) for record in records])
+def empty(header: BatchHeader) -> bytes:
+    """A batch of which only the header is left."""
+    attributes = header.attributes & ~DELETE_HORIZON & ~COMPRESSION
+    return assemble(header._replace(attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0), b"")
 
 
 # -- restart

@@ -45,8 +45,9 @@ from minikafka.storage.segment import Segment
 from minikafka.storage.system import Buffer
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BatchHeader, decode_batch, stamp
+from minikafka.wire.records import BatchHeader, stamp
 from minikafka.wire.records import batches as whole_batches
+from minikafka.wire.unpacking import Allowance
 
 
 class Log:
@@ -228,32 +229,30 @@ class Log:
             number -= 1
         return number
 
-    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int, int] | None:
+    def offset_for_timestamp(
+        self, timestamp: int, allowance: Allowance | None = None
+    ) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record that is as young as `timestamp` or younger; None if
-        none is.
+        none is. If that would take more than is allowed, an earlier offset: see Segment.find_timestamp.
         """
         with as_storage_errors(self.directory):
+            allowance = allowance or Allowance()
             for segment in self.segments:
                 if segment.largest[0] >= timestamp:
-                    found = segment.find_timestamp(timestamp, self.log_start_offset)
+                    found = segment.find_timestamp(timestamp, self.log_start_offset, allowance)
                     if found is not None:
                         return found
         return None
 
-    def max_timestamp(self) -> tuple[int, int] | None:
+    def max_timestamp(self, allowance: Allowance | None = None) -> tuple[int, int] | None:
         """(timestamp, offset) of the first record with the largest timestamp (KIP-734); None in a log without
-        records.
+        records. If that would take more than is allowed, the last offset of its batch.
         """
         with as_storage_errors(self.directory):
             segment = max(self.segments, key=lambda segment: segment.largest[0])
             timestamp, last_offset = segment.largest
-            found = segment.locate(last_offset)
-            if timestamp < 0 or found is None:
-                return None
-            for record in decode_batch(segment.batch(*found)):
-                if record.timestamp == timestamp:
-                    return timestamp, record.offset
-        return None
+            offset = segment.first_with(timestamp, last_offset, allowance or Allowance()) if timestamp >= 0 else None
+            return None if offset is None else (timestamp, offset)
 
     # -- leader epochs
 

@@ -26,8 +26,8 @@ from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import End, read_valid, whole_batch_in
 from minikafka.storage.errors import unusable
 from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in
-from minikafka.wire.errors import KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, CorruptRecord
+from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log

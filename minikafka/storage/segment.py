@@ -14,22 +14,23 @@ from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
 from minikafka.storage.index import Entry, offset_index, time_index
 from minikafka.storage.system import Buffer
-from minikafka.wire.errors import KafkaError
+from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
     LOG_OVERHEAD,
     BatchHeader,
-    CorruptRecord,
     batches,
-    decode_batch,
+    moments,
     read_header,
 )
+from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
 FILES = (LOG, INDEX, TIME_INDEX)
 
+_HEADER_COST = 3  # reading a batch's header takes about as long as looking at so many records
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
 _OFFSET_AND_LENGTH = Struct(">qi")
@@ -339,15 +340,39 @@ class Segment:
             self._next_reads[read_header(data, last).next_offset] = position + end
         return memoryview(data)[:end]
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
+    def find_timestamp(self, timestamp: int, from_offset: int, allowance: Allowance) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record from an offset on that is as young; None if there is
         none here.
+
+        Where more would have to be looked at than is allowed the search ends, with the largest timestamp of the segment
+        and the offset that it has come to: nothing that it should have found lies before.
         """
         time_entry = self.time_index.lookup(timestamp - 1)
         older = self.base_offset + time_entry.value if time_entry else self.base_offset
         for position, header in self.headers(self.position_before(max(older, from_offset))):
-            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
-                for record in decode_batch(self.batch(position, header)):
-                    if record.timestamp >= timestamp and record.offset >= from_offset:
-                        return record.timestamp, record.offset, header.partition_leader_epoch
+            if header.last_offset < from_offset:
+                continue
+            reached = max(from_offset, header.base_offset)
+            try:
+                allowance.use(_HEADER_COST)
+                if header.max_timestamp >= timestamp:
+                    for found, offset in moments(self.batch(position, header), allowance):
+                        if found >= timestamp and offset >= from_offset:
+                            return found, offset, header.partition_leader_epoch
+                        reached = max(reached, offset)
+            except TooMuchToDecode:
+                return self.largest[0], reached, header.partition_leader_epoch
         return None
+
+    def first_with(self, timestamp: int, last_offset: int, allowance: Allowance) -> int | None:
+        """The offset of the first record with this timestamp in the batch that ends at last_offset; None if none has
+        it. Where more would have to be looked at than is allowed, last_offset.
+        """
+        found = self.locate(last_offset)
+        if found is None:
+            return None
+        try:
+            records = moments(self.batch(*found), allowance)
+            return next((offset for each, offset in records if each == timestamp), None)
+        except TooMuchToDecode:
+            return last_offset

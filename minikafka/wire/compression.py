@@ -10,10 +10,11 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 from minikafka.wire.crc import Buffer
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 
 cramjam: Any
 try:
@@ -23,10 +24,7 @@ except ImportError:
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
 
-# A batch of 1 MB can be made to unpack to gigabytes, which would kill the process.
-# lz4 packs at most 255 bytes into one, which is harmless.
-MAX_CONTENT_BYTES = 256 << 20
-_SNAPPY_MOST = 64  # a copy of 64 bytes takes two or more
+_SNAPPY_MOST = 64  # bytes that one can stand for: a copy of 64 takes two or more
 
 _XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL[:8]
@@ -49,19 +47,22 @@ def compress(codec: str, data: Buffer) -> Buffer:
     return _to_xerial(jam, data) if codec == "snappy" else _to_lz4_frame(jam, data)
 
 
-def decompress(codec: str, data: Buffer) -> bytes:
-    """The content, copied even when it is not compressed. Errors: CORRUPT_MESSAGE, above MAX_CONTENT_BYTES too."""
+def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
+    """The beginning of the content, and whether that is all: `wanted` bytes if there are so many, of snappy as many
+    whole blocks as go into that.
+
+    A batch of 1 MB can be made to unpack to gigabytes, so one who wants more begins anew with a larger `wanted`.
+    Errors: CorruptRecord where the beginning is damaged or ends too early.
+    """
     if codec == "none":
-        return bytes(data)
+        return bytes(data), True
     try:
         if codec == "gzip":
-            return _from_gzip(data)
+            return _from_gzip(data, wanted)
         jam = _cramjam(codec)
-        if codec == "zstd":
-            return _from_zstd(jam, data)
-        if codec == "lz4":
-            return bytes(jam.lz4.decompress(data))
-        return _from_snappy(jam, bytes(data))
+        if codec == "snappy":
+            return _from_snappy(jam, bytes(data), wanted)
+        return _into_room(jam, jam.zstd if codec == "zstd" else jam.lz4, data, wanted)
     except (OSError, ValueError, zlib.error, struct.error) as error:
         raise _corrupt(codec) from error
     except Exception as error:
@@ -70,29 +71,28 @@ def decompress(codec: str, data: Buffer) -> bytes:
         raise
 
 
-def _corrupt(codec: str) -> KafkaError:
-    return KafkaError(Error.CORRUPT_MESSAGE, f"the records can't be decompressed with {codec}")
+def _corrupt(codec: str) -> CorruptRecord:
+    return CorruptRecord(f"the records can't be decompressed with {codec}")
 
 
-def _from_gzip(data: Buffer) -> bytes:
+def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
     reader = zlib.decompressobj(wbits=31)
-    content = reader.decompress(data, MAX_CONTENT_BYTES)
-    if not reader.eof:
-        raise ValueError("torn, or larger than the limit")
-    return content
+    content = reader.decompress(data, wanted)
+    if not reader.eof and len(content) < wanted:
+        raise ValueError("torn")
+    return content, reader.eof
 
 
-def _from_zstd(jam: Any, data: Buffer) -> bytes:
-    """The size isn't known beforehand, so the room grows until the content fits."""
-    room = max(8 * len(data), 1 << 16)
-    while True:
-        content = bytearray(room)
-        try:
-            return bytes(memoryview(content)[: jam.zstd.decompress_into(data, content)])
-        except jam.DecompressionError as error:
-            if "whole buffer" not in str(error) or room >= MAX_CONTENT_BYTES:
-                raise
-        room = min(room * 8, MAX_CONTENT_BYTES)
+def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, bool]:
+    """cramjam has no streams, but it fills the room that it is given before it says that there is too little."""
+    room = bytearray(wanted)
+    try:
+        size, whole = codec.decompress_into(data, room), True
+    except jam.DecompressionError as error:
+        if "whole buffer" not in str(error):
+            raise
+        size, whole = wanted, False
+    return bytes(memoryview(room)[:size]), whole
 
 
 def _cramjam(codec: str) -> Any:
@@ -109,23 +109,26 @@ def _to_xerial(jam: Any, data: Buffer) -> bytes:
     return bytes(framed)
 
 
-def _from_snappy(jam: Any, data: bytes) -> bytes:
-    if not data.startswith(_XERIAL_MAGIC):
-        return _from_raw_snappy(jam, data)
-    content, at = bytearray(), len(_XERIAL)
+def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
+    content = bytearray()
+    for block in _xerial_blocks(data) if data.startswith(_XERIAL_MAGIC) else [data]:
+        size = jam.snappy.decompress_raw_len(block)
+        if size > _SNAPPY_MOST * len(block):
+            raise ValueError("a snappy block that announces more than it can hold")
+        if len(content) + size > wanted:
+            return bytes(content), False
+        content += jam.snappy.decompress_raw(block)
+    return bytes(content), True
+
+
+def _xerial_blocks(data: bytes) -> Iterator[bytes]:
+    at = len(_XERIAL)
     while at < len(data):
         (size,) = struct.unpack_from(">i", data, at)
         at += 4 + size
         if size <= 0 or at > len(data):
             raise ValueError("a snappy block of a wrong size")
-        content += _from_raw_snappy(jam, data[at - size : at])
-    return bytes(content)
-
-
-def _from_raw_snappy(jam: Any, block: bytes) -> bytes:
-    if jam.snappy.decompress_raw_len(block) > _SNAPPY_MOST * len(block):
-        raise ValueError("a snappy block that announces more than it can hold")
-    return bytes(jam.snappy.decompress_raw(block))
+        yield data[at - size : at]
 
 
 def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:

@@ -176,3 +176,10 @@ class KafkaError(Exception):
         if len(self.message) > MOST_MESSAGE:  # it quotes what a client sent, and must fit into an answer
             self.message = f"{self.message[:MOST_MESSAGE]}..."
         super().__init__(f"{error.name}: {self.message}")
+
+
+class CorruptRecord(KafkaError):
+    """The bytes are no record batch, or not a whole one."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Error.CORRUPT_MESSAGE, why)

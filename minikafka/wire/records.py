@@ -32,10 +32,12 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from minikafka.wire.compression import CODECS, compress, decompress
+from minikafka.wire.compression import CODECS, compress
 from minikafka.wire.crc import Buffer, crc32c
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.messages import encode_data
+from minikafka.wire.unpacking import Allowance, Place, walk
+from minikafka.wire.varints import append_bytes, append_varint, int64, read_bytes, read_varint
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -50,13 +52,6 @@ ABORT, COMMIT, LEADER_CHANGE = 0, 1, 2  # control record types
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35
 _INT64, _INT32, _UINT32, _INT16 = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
-
-
-class CorruptRecord(KafkaError):
-    """The bytes are no record batch, or not a whole one."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(Error.CORRUPT_MESSAGE, why)
 
 
 # -- the header
@@ -229,124 +224,130 @@ def _batch(
         base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, base_timestamp, max_timestamp,
         *producer, len(records),
     )  # fmt: skip
-    return assemble(header, list(enumerate(records)))
+    content = bytearray()
+    for offset_delta, (timestamp, key, value, headers) in enumerate(records):
+        _append_record(content, timestamp - base_timestamp, offset_delta, key, _value_and_headers(value, headers))
+    return assemble(header, content)
 
 
-def assemble(header: BatchHeader, records: Sequence[tuple[int, NewRecord]]) -> bytes:
-    """The batch of a header, whose length and CRC don't count, and of (offset delta, record)."""
-    body = bytearray()
-    for offset_delta, record in records:
-        _append_record(body, offset_delta, header.base_timestamp, record)
-    payload = compress(header.compression, body) if records else b""
+def assemble(header: BatchHeader, content: Buffer) -> bytes:
+    """The batch of a header, whose length and CRC don't count, and of its encoded records."""
+    payload = compress(header.compression, content) if content else b""
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
     batch = bytearray(_HEADER.pack(*header._replace(batch_length=length))) + payload
     _write_crc(batch)
     return bytes(batch)
 
 
-def _append_record(body: bytearray, offset_delta: int, base_timestamp: int, record: NewRecord) -> None:
-    timestamp, key, value, headers = record
+def encode_raw(content: bytearray, header: BatchHeader, record: RawRecord) -> None:
+    """Append a record to the content of the batch that this header is for."""
+    timestamp_delta = int64(record.timestamp - header.base_timestamp)
+    _append_record(content, timestamp_delta, record.offset - header.base_offset, record.key, record.rest)
+
+
+def _append_record(
+    content: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, rest: Buffer
+) -> None:
     data = bytearray(1)  # attributes: none are defined
-    _append_varint(data, timestamp - base_timestamp)
-    _append_varint(data, offset_delta)
-    _append_bytes(data, key)
-    _append_bytes(data, value)
-    _append_varint(data, len(headers))
+    append_varint(data, timestamp_delta)
+    append_varint(data, offset_delta)
+    append_bytes(data, key)
+    data += rest
+    append_varint(content, len(data))
+    content += data
+
+
+def _value_and_headers(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytearray:
+    data = bytearray()
+    append_bytes(data, value)
+    append_varint(data, len(headers))
     for name, content in headers:
-        _append_bytes(data, name.encode())
-        _append_bytes(data, content)
-    _append_varint(body, len(data))
-    body += data
+        append_bytes(data, name.encode())
+        append_bytes(data, content)
+    return data
+
+
+# -- reading the records
+
+
+class RawRecord(NamedTuple):
+    """A record of which only what a broker looks at is decoded. rest: value and headers, as they are encoded."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    rest: bytes
+
+    @property
+    def tombstone(self) -> bool:
+        return read_varint(self.rest, 0)[0] < 0
+
+    @property
+    def value(self) -> bytes | None:
+        return read_bytes(self.rest, 0)[0]
 
 
 def decode_batch(batch: Buffer) -> list[Record]:
     """All records of one whole batch, those of a control batch too. The CRC is not checked here.
 
     Errors: CorruptRecord if the bytes don't hold what the header says; UNSUPPORTED_COMPRESSION_TYPE if the codec is
-    missing.
+    missing; TooMuchToDecode.
     """
-    header = read_header(batch)
-    if header.size_bytes > len(batch):
-        raise CorruptRecord(f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there")
-    data = decompress(header.compression, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes])
-    records: list[Record] = []
-    at = 0
+    records = []
     try:
-        for _ in range(header.records_count):
-            record, at = _read_record(data, at, header)
-            records.append(record)
+        for content, at, end, offset, timestamp in _walk(batch, Allowance()):
+            key, at = read_bytes(content, at)
+            value, at = read_bytes(content, at)
+            headers = [] if content[at] == 0 and at + 1 == end else _read_headers(content, at, end)
+            records.append(Record(offset, timestamp, key, value, headers))
     except (IndexError, UnicodeDecodeError) as error:
         raise CorruptRecord(f"record {len(records)} of the batch is malformed") from error
-    if at != len(data):
-        raise CorruptRecord(f"{len(data) - at} bytes behind the last record")
     return records
 
 
-def _read_record(data: bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
-    length, at = _read_varint(data, at)
-    end = at + length
-    at += 1  # attributes: none are defined
-    timestamp_delta, at = _read_varint(data, at)
-    offset_delta, at = _read_varint(data, at)
-    key, at = _read_bytes(data, at)
-    value, at = _read_bytes(data, at)
-    headers_count, at = _read_varint(data, at)
+def _read_headers(content: bytes, at: int, end: int) -> Headers:
+    count, at = read_varint(content, at)
+    if not 0 <= count <= end - at:
+        raise CorruptRecord(f"{count} record headers in {end - at} bytes")
     headers: Headers = []
-    for _ in range(headers_count):
-        name, at = _read_bytes(data, at)
-        content, at = _read_bytes(data, at)
+    for _ in range(count):
+        name, at = read_bytes(content, at)
+        value, at = read_bytes(content, at)
         if name is None:
             raise CorruptRecord("a record header without a name")
-        headers.append((name.decode(), content))
+        headers.append((name.decode(), value))
     if at != end:
-        raise CorruptRecord(f"a record of {length} bytes ends {end - at} bytes off")
-    timestamp = header.max_timestamp if header.log_append_time else header.base_timestamp + timestamp_delta
-    return Record(header.base_offset + offset_delta, timestamp, key, value, headers), at
+        raise CorruptRecord(f"a record ends {end - at} bytes off")
+    return headers
 
 
-# -- varints: zigzag puts the sign into the lowest bit (0, -1, 1, -2, ...), then 7 bits a byte, the lowest first
+def raw_records(batch: Buffer, allowance: Allowance | None = None) -> Iterator[RawRecord]:
+    """The records of one whole batch, one after the other; no more is decompressed than is asked for, or little more.
+
+    Errors: those of decode_batch, when the record that is wrong is reached. What is wrong with headers goes unseen.
+    """
+    for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
+        try:
+            key, at = read_bytes(content, at)
+            length, value_at = read_varint(content, at)
+        except IndexError as error:
+            raise CorruptRecord(f"the record at offset {offset} is malformed") from error
+        if max(value_at, value_at + length) >= end:
+            raise CorruptRecord(f"the record at offset {offset} is shorter than its fields")
+        yield RawRecord(offset, timestamp, key, content[at:end])
 
 
-def _append_varint(data: bytearray, value: int) -> None:
-    rest = value << 1 if value >= 0 else (-value << 1) - 1
-    while rest > 0x7F:
-        data.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    data.append(rest)
+def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
+    """(timestamp, offset) of the records of one whole batch, read like raw_records."""
+    for _, _, _, offset, timestamp in _walk(batch, allowance):
+        yield timestamp, offset
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position behind it); IndexError where the data ends first."""
-    byte = data[at]
-    at += 1
-    rest = byte & 0x7F
-    shift = 7
-    while byte > 0x7F:
-        byte = data[at]
-        at += 1
-        rest |= (byte & 0x7F) << shift
-        shift += 7
-        if shift > 70:
-            raise CorruptRecord("a number of more than 10 bytes")
-    return (rest >> 1) ^ -(rest & 1), at
-
-
-def _append_bytes(data: bytearray, content: bytes | None) -> None:
-    if content is None:
-        data.append(1)  # a length of -1
-    else:
-        _append_varint(data, len(content))
-        data += content
-
-
-def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = _read_varint(data, at)
-    if length < 0:
-        return None, at
-    end = at + length
-    if end > len(data):
-        raise CorruptRecord(f"{length} bytes announced, {len(data) - at} left")
-    return data[at:end], end
+def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
+    header = read_header(batch)
+    if header.size_bytes > len(batch):
+        raise CorruptRecord(f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there")
+    return walk(header, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes], allowance)
 
 
 # -- control batches
@@ -388,7 +389,7 @@ def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) 
     return encode_control_batch(LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp)
 
 
-def control_type(record: Record) -> int:
+def control_type(record: Record | RawRecord) -> int:
     """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later versions added."""
     if record.key is None or len(record.key) < 4:
         raise CorruptRecord("a control record without a type")

@@ -3,7 +3,8 @@
 from functools import cache
 
 from minikafka import Cluster
-from minikafka.course.checks import Exercise, Rung
+from minikafka.course.checks import Exercise, Rung, a_class, whole_number
+from minikafka.course.guard import plain
 from minikafka.course.lessons import Question
 from minikafka.theatre import picture
 from minikafka.trace import Trace
@@ -38,7 +39,7 @@ def exercise_1():
     truth = log_start_after_ten_days()
     return Exercise(
         name="first_offset",
-        takes=int,
+        takes=whole_number,
         right=f"the log starts at offset {truth} now.",
         hints=(
             "Write down which offsets share a segment. A new segment begins with the record that comes more than 20 "
@@ -58,15 +59,20 @@ def exercise_1():
     )
 
 
+LAST = 40
+
+
 def not_the_log_start(answer, truth):
     if answer == truth:
         return None
+    if not 0 <= answer <= LAST:
+        return f"there is no offset {answer}: the shop wrote 0 to {LAST}."
     if answer == 31:  # the oldest record younger than 72 h
         return "31 is the oldest record younger than three days. Retention doesn't look at records, but at segments."
     if answer % 4:
         return f"offset {answer} is in the middle of a segment. Retention deletes whole segments."
     if answer == 0:
-        return "segments whose newest record is older than three days are gone."
+        return "not 0: segments whose newest record is older than three days are gone."
     return f"not {answer}. {'Less' if answer > truth else 'More'} is gone: look at the newest record of each segment."
 
 
@@ -124,14 +130,17 @@ READ_CASES = {
     "from the middle": (9, [*TWO, ("append", 30, "c"), ("read", 1)]),
     "across segments": (1, [*TWO, ("read", 0)]),
     "twice": (2, [("append", 10, "a"), ("read", 0), ("read", 0)]),
+    "forty records": (3, [*(("append", 10 * number, "z") for number in range(40)), ("read", 37)]),
 }
 END_CASES = {
     "an empty log": (2, [("read", 0)]),
     "the end": (2, [("append", 10, "a"), ("read", 1)]),
     "past the end": (2, [("append", 10, "a"), ("read", 2)]),
     "before the start": (2, [("append", 10, "a"), ("read", -1)]),
+    "far before the start": (2, [*TWO, ("read", -2)]),
 }
 RETENTION_CASES = {
+    "nothing to delete": (2, [("delete_older_than", 10), ("append", 10, "a")]),
     "one old segment": (1, [*TWO, ("delete_older_than", 15), ("read", 1)]),
     "an old record in a young segment": (2, [*TWO, ("delete_older_than", 15), ("read", 0)]),
     "a late record at the end of a young segment": (
@@ -143,6 +152,11 @@ RETENTION_CASES = {
     "an old segment behind a young one": (
         1,
         [("append", 20, "a"), ("append", 10, "b"), ("delete_older_than", 15), ("read", 0)],
+    ),
+    "a segment after everything was deleted": (
+        2,
+        [("append", 10, "a"), ("delete_older_than", 99), ("append", 20, "b"), ("append", 40, "c"),
+         ("delete_older_than", 30), ("read", 1)],
     ),
     "the deleted": (1, [*TWO, ("delete_older_than", 15), ("read", 0)]),
 }
@@ -162,6 +176,7 @@ def exercise_2():
     common = {"smaller": fewer_steps, "describe": as_calls, "picture": what_kafkas_log_does, "broken": differs}
     return Exercise(
         name="TinyLog",
+        takes=a_class,
         right="your log does what Kafka's does.",
         hints=(
             "An offset is never used twice. Keep the next one in self.end: the length of a list forgets what is gone.",
@@ -207,36 +222,65 @@ def steps(source, kinds, inside=False):
     """A random segment size and calls; timestamps mostly rise. inside: reads stay within the log."""
     calls = []
     appended = 0
-    for _ in range(source.randint(2, 12)):
+    for _ in range(source.randint(2, 12 if source.random() < 0.9 else 60)):
         kind = kinds[source.randrange(len(kinds))]
         if kind == "append":
-            calls.append(("append", max(0, 10 * appended + source.choice((0, 0, 5, -25))), "abcdefghijkl"[appended]))
+            at = max(0, 10 * appended + source.choice((0, 0, 5, -25)))
+            calls.append(("append", at, "abcdefghijklmnopqrstuvwxyz"[appended % 26]))
             appended += 1
         elif kind == "read":
-            calls.append(("read", source.randint(0, appended) if inside else source.randint(-1, appended + 1)))
+            calls.append(("read", source.randint(0, appended) if inside else source.randint(-3, appended + 2)))
         else:
             calls.append((kind, source.randint(0, 10 * appended + 10)))
     return source.randint(1, 4), calls
 
 
 def differs(answer, case):
-    """The first call at which the answer and Kafka's log part."""
+    """The first call at which the answer and Kafka's log part; also when the caller changes the lists it gets."""
+    parted = parting(answer, case, spoil=False)
+    if parted or not parting(answer, case, spoil=True):
+        return parted
+    return "read hands out the log's own list: its caller empties the list, and the records are gone from the log."
+
+
+def parting(answer, case, spoil):
+    """spoil: whoever reads empties the list that it gets."""
     segment_size, calls = case
     mine, kafkas = answer(segment_size), KafkasLog(segment_size)
     for number, (name, *arguments) in enumerate(calls):
         expected, found = outcome(kafkas, name, arguments), outcome(mine, name, arguments)
-        if name != "delete_older_than" and expected != found:
-            return f"{call(name, arguments)} gave {found}, and Kafka's log gives {expected}.\n" + (
+        if name == "delete_older_than" and not isinstance(found, OutOfRange):
+            found = None  # whatever it returns
+        if plain(expected) != plain(found):
+            return f"{call(name, arguments)} {said(found, 'gave', 'raised')}, and Kafka's log {said(expected)}.\n" + (
                 f"before it: {as_calls((segment_size, calls[:number]))}" if number < len(calls) - 1 else ""
             )
+        if spoil and isinstance(found, list):
+            found.clear()
     return None
+
+
+class OutOfRange:
+    """What a call raised: IndexError, or by mistake another exception in its place."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return isinstance(other, OutOfRange) and other.name == self.name
 
 
 def outcome(log, name, arguments):
     try:
-        return repr(getattr(log, name)(*arguments))
+        return getattr(log, name)(*arguments)
     except IndexError:
-        return "IndexError"
+        return OutOfRange("IndexError")
+    except LookupError as error:
+        return OutOfRange(type(error).__name__)
+
+
+def said(found, gives="gives", raises="raises"):
+    return f"{raises} {found.name}" if isinstance(found, OutOfRange) else f"{gives} {found!r}"
 
 
 def fewer_steps(case):

@@ -1,8 +1,12 @@
 """Lesson 02, partitions and keys: what a right answer does."""
 
+import numbers
+from functools import cache
+
 from minikafka import Cluster
 from minikafka.clients.partitioners import murmur2, to_positive
 from minikafka.course.checks import Exercise, Rung
+from minikafka.course.checks import number as a_number
 from minikafka.course.lessons import Question
 
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
@@ -83,6 +87,12 @@ def exercise_1():
                 },
                 **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
             ),
+            Rung(
+                holds="a key that is neither bytes nor None is an error, and not taken for no key",
+                broken=swallowed,
+                cases={"a number": (7, [0, 1, 2], [0, 1, 2])},
+                describe=as_call,
+            ),
         ),
     )
 
@@ -118,7 +128,7 @@ def as_call(case, name="my_partition"):
 
 
 def not_a_number(found, partitions):
-    if isinstance(found, bool) or not isinstance(found, int):
+    if isinstance(found, bool) or not isinstance(found, numbers.Integral):
         return f"it returned {found!r}. A partition is a whole number."
     if found not in partitions:
         return f"it returned {found}, and there is no such partition."
@@ -127,18 +137,19 @@ def not_a_number(found, partitions):
 
 def not_a_fixed_partition(answer, case):
     key, partitions, available = case
-    found = answer(key, list(partitions), list(available))
+    found = answer(key, partitions, available)
     if not_a_number(found, partitions):
         return not_a_number(found, partitions)
-    again = {answer(key, list(partitions), list(available)) for _ in range(8)}
-    if again != {found}:
-        return f"the same key went to {found} and to {min(again - {found})}. Then its records have no order."
+    for _ in range(8):
+        again = answer(key, partitions, available)
+        if again != found:
+            return f"the same key went to {found!r} and to {again!r}. Then its records have no order."
     return None
 
 
 def not_kafkas_partition(answer, case):
     key, partitions, available = case
-    found, truth = answer(key, list(partitions), list(available)), kafkas(key, len(partitions))
+    found, truth = answer(key, partitions, available), kafkas(key, len(partitions))
     if found == truth:
         return None
     line = f"key {key!r} goes to partition {found}, and Kafka's own client sends it to {truth}."
@@ -154,10 +165,19 @@ def not_kafkas_partition(answer, case):
 
 def not_available(answer, case):
     _, partitions, available = case
-    found = answer(None, list(partitions), list(available))
+    found = answer(None, partitions, available)
     if not_a_number(found, partitions):
         return not_a_number(found, partitions)
-    return None if found in available else f"it chose partition {found}, which has no leader, and {available} have one."
+    return None if found in available else f"without a key it chose {found}, which has no leader; {available} have one."
+
+
+def swallowed(answer, case):
+    """A bare except that stands for "no key" hides every mistake."""
+    try:
+        found = answer(*case)
+    except Exception:
+        return None
+    return f"the key {case[0]!r} is a mistake, and it went to {found!r} as if there were no key. What hides the error?"
 
 
 def keyed_records(answer, case):
@@ -174,33 +194,43 @@ def keyed_records(answer, case):
 # --- 2: predict a number ---
 
 
+BEFORE, AFTER = 5, 7
+EXPECTED = 1000 * 6 / 7  # of 35 hashes only 0 to 4 keep their place
+NEAR_ENOUGH = 30
+
+
 def exercise_2():
-    """How many of a thousand keys move from 6 to 8 partitions; 30 either way is near enough."""
+    """How many of a thousand keys move from 5 to 7 partitions; 30 either way is near enough."""
     return Exercise(
         name="moved",
-        takes=(int, float),
-        right=f"of 1,000 customers {how_many_move()} go elsewhere. Three in four: only h % 24 < 6 keeps its place.",
+        takes=a_number,
+        right=f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only h % 35 < 5 keeps its place.",
         hints=(
-            "You may count instead of think: a key moves when its hash % 6 and its hash % 8 differ.",
-            "hash % 6 and hash % 8 repeat together every 24 numbers (their least common multiple). Look at 0 to 23.",
-            "0 to 5 give the same partition in both. Of 6 to 23, does any? So of 24 hashes, how many stay?",
+            "You may count instead of think: a key moves when its hash % 5 and its hash % 7 differ.",
+            "hash % 5 and hash % 7 repeat together every 35 numbers (their least common multiple). Look at 0 to 34.",
+            "0 to 4 give the same partition in both. Of 5 to 34, does any? So of 35 hashes, how many stay?",
         ),
         rungs=(Rung(holds="it is what happens", broken=not_the_count, cases={"1,000 customers": None}),),
     )
 
 
+@cache
 def how_many_move():
     keys = [f"c{number}".encode() for number in range(1000)]
-    return sum(kafkas(key, 6) != kafkas(key, 8) for key in keys)
+    return sum(kafkas(key, BEFORE) != kafkas(key, AFTER) for key in keys)
 
 
 def not_the_count(answer, _):
-    truth = how_many_move()
-    if abs(answer - truth) <= 30:
+    """Near enough is what is near to these thousand, or to what a pencil says of any thousand."""
+    if any(abs(answer - truth) <= NEAR_ENOUGH for truth in (how_many_move(), EXPECTED)):
         return None
-    if abs(answer - (1000 - truth)) <= 30:
+    if 0 < answer < 1:
+        return f"not {answer}: how many of the 1,000 customers, as a number from 0 to 1000."
+    if abs(1000 - answer - EXPECTED) <= NEAR_ENOUGH:
         return f"not {answer}: that is about how many stay."
-    return f"not {answer}. {'Fewer' if answer > truth else 'More'} than that go elsewhere."
+    if abs(answer - 1000 * (1 - BEFORE / AFTER)) <= NEAR_ENOUGH:
+        return f"not {answer}: the two new partitions get about that many, and the old ones trade keys too."
+    return f"not {answer}. {'Fewer' if answer > EXPECTED else 'More'} than that go elsewhere."
 
 
 # --- 3: write a piece, stretch ---
@@ -234,6 +264,9 @@ def exercise_3():
                     "one partition": (b"alice", [0], [0]),
                     "no key": (None, [0, 1, 2], [0, 1, 2]),
                     "a name that contains it": (b"megamart-2", [0, 1, 2], [0, 1, 2]),
+                    "a name that ends in it": (b"hypermegamart", [0, 1, 2], [0, 1, 2]),
+                    "a name in another case": (b"Megamart", [0, 1, 2], [0, 1, 2]),
+                    "a name with a space": (b" megamart", [0, 1, 2], [0, 1, 2]),
                 },
                 **common,
             ),
@@ -246,6 +279,15 @@ def exercise_3():
                 },
                 **common,
             ),
+            Rung(
+                holds="a record without a key goes where a leader is, and to megamart only if there is no other",
+                broken=keyless_astray,
+                cases={
+                    "one other has a leader": (None, [0, 1, 2], [1, 2]),
+                    "only megamart's has a leader": (None, [0, 1, 2], [2]),
+                },
+                **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
+            ),
         ),
     )
 
@@ -256,7 +298,7 @@ def a_mixed_record(source):
 
 
 def hot_key_elsewhere(answer, case):
-    found = answer(case[0], list(case[1]), list(case[2]))
+    found = answer(*case)
     if found == case[1][-1]:
         return None
     return not_a_number(found, case[1]) or f"megamart went to partition {found}, and its own is {case[1][-1]}."
@@ -266,7 +308,7 @@ def company(answer, case):
     key, partitions, available = case
     if key == HOT:
         return None
-    found = answer(key, list(partitions), list(available))
+    found = answer(key, partitions, available)
     lonely = len(partitions) == 1 or (key is None and available == partitions[-1:])
     if not_a_number(found, partitions):
         return not_a_number(found, partitions)
@@ -275,11 +317,15 @@ def company(answer, case):
     return None
 
 
+def keyless_astray(answer, case):
+    return company(answer, case) or not_available(answer, case)
+
+
 def not_kafkas_rest(answer, case):
     key, partitions, available = case
     if key is None or key == HOT or len(partitions) == 1:
         return None
-    found, truth = answer(key, list(partitions), list(available)), kafkas(key, len(partitions) - 1)
+    found, truth = answer(key, partitions, available), kafkas(key, len(partitions) - 1)
     if found == truth:
         return None
     return f"{key!r} went to {found}. Kafka's hash over the first {len(partitions) - 1} partitions gives {truth}."

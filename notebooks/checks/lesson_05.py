@@ -1,15 +1,15 @@
 """Lesson 05, consumer groups: what a right answer does."""
 
 from collections import Counter
-from collections.abc import Mapping
 from functools import cache
 
 from minikafka import Cluster
 from minikafka.clients.errors import CommitFailedError
 from minikafka.coordinators.assignors import Member
-from minikafka.course.checks import Exercise, Rung
+from minikafka.course.checks import Exercise, Rung, faults_for
+from minikafka.course.group_cases import shares_given, unsteady
 from minikafka.course.lessons import Question
-from minikafka.faults import Fault, Freeze
+from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
 EXIT_TICKET = (
     Question(
@@ -36,11 +36,11 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """An assignor in three rungs: one owner; all partitions; balanced."""
+    """An assignor in four rungs: one owner; all partitions; balanced; steady."""
     common = {"scenario": a_group, "smaller": smaller, "describe": as_call, "picture": in_a_group}
     return Exercise(
         name="my_assignor",
-        right="each partition has one owner, none is left out, and the members share each topic evenly.",
+        right="each partition has one owner, none is left out, and the members share them evenly.",
         hints=(
             "Go topic by topic. Who reads this topic at all? Only those may get one of its partitions.",
             "Members of one topic in a list; partition 0 to the first, 1 to the second, and round again with %. Or in "
@@ -58,6 +58,7 @@ def exercise_1():
                     "more members than partitions": group({"A": "orders", "B": "orders", "C": "orders"}, orders=2),
                     "a topic that only one reads": group({"A": "orders", "B": "orders payments"}, orders=1, payments=2),
                     "a topic that isn't there yet": group({"A": "orders refunds"}, orders=1),
+                    "a dozen members": group(dict.fromkeys("ABCDEFGHIJKL", "orders"), orders=14),
                 },
                 **common,
             ),
@@ -73,7 +74,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="of each topic no reader has two partitions more than another",
+                holds="no member has two partitions more than another who could have one of them",
                 broken=not_balanced,
                 cases={
                     "4 for 2": group({"A": "orders", "B": "orders"}, orders=4),
@@ -84,7 +85,20 @@ def exercise_1():
                 },
                 **common,
             ),
+            steady(common),
         ),
+    )
+
+
+def steady(common):
+    return Rung(
+        holds="the same group gets the same answer, in whatever order its members stand",
+        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case, True),
+        cases={
+            "3 for 2": group({"A": "orders", "B": "orders"}, orders=3),
+            "two topics": group({"A": "orders payments", "B": "orders payments"}, orders=1, payments=1),
+        },
+        **common,
     )
 
 
@@ -93,9 +107,12 @@ def group(readers, **partitions):
     return {name: Member(tuple(topics.split())) for name, topics in readers.items()}, partitions
 
 
+NAMES = "ABCDEFGHIJKL"
+
+
 def a_group(source):
-    """Up to five members, up to three topics; most groups read the same topics, some don't."""
-    names = source.sample(["A", "B", "C", "D", "E"], source.randint(1, 5))
+    """Up to five members, now and then twelve, up to three topics; most groups read the same topics, some don't."""
+    names = source.sample(list(NAMES), source.randint(1, 5 if source.random() < 0.9 else len(NAMES)))
     topics = ["orders", "payments", "shipments"][: source.choice((1, 1, 1, 2, 2, 3))]
     partitions = {topic: source.randint(1, 7) for topic in topics}
     alike = source.random() < 0.6
@@ -122,8 +139,8 @@ def smaller(case):
     for topic, count in partitions.items():
         for fewer in range(1, count):
             yield members, partitions | {topic: fewer}
-    if list(members) != list("ABCDE"[: len(members)]):
-        yield dict(zip("ABCDE", members.values(), strict=False)), partitions
+    if list(members) != list(NAMES[: len(members)]):
+        yield dict(zip(NAMES, members.values(), strict=False)), partitions
 
 
 def as_call(case):
@@ -133,34 +150,17 @@ def as_call(case):
 
 
 def shares_of(answer, case):
-    """What it gave: ({member: [(topic, partition)]}, None), or (None, what is wrong with its form)."""
-    members, partitions = case
-    found = answer(dict(members), dict(partitions))
-    if found is None:
-        return None, "it returned None. The last line should be a return."
-    if not isinstance(found, Mapping):
-        return None, f"it returned a {type(found).__name__}, not a dictionary {{member: [(topic, partition), ...]}}."
-    shares = {}
-    for name, share in found.items():
-        if name not in members:
-            return None, f"it gave a share to {name!r}, and there is no such member: {', '.join(members)}."
-        try:
-            shares[name] = [(topic, number) for topic, number in share]
-        except (TypeError, ValueError):
-            return None, f"it gave {name} {share!r}. A share is a list of pairs (topic, partition)."
-    return shares, None
+    return shares_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     owner = {}
     for name, share in shares.items():
         for topic, number in share:
             where = f"{topic}-{number}"
-            if topic not in partitions or isinstance(number, bool) or number not in range(partitions[topic]):
+            if topic not in partitions or number not in range(partitions[topic]):
                 has = f"{topic} has the partitions {list(range(partitions.get(topic, 0)))}"
                 return f"it gave {where} to {name}, and there is no such partition.\n{has}"
             if topic not in members[name].topics:
@@ -176,9 +176,7 @@ def not_one_owner(answer, case):
 
 def left_out(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     given = {partition for share in shares.values() for partition in share}
     for topic in dict.fromkeys(topic for member in members.values() for topic in member.topics):
         for number in range(partitions.get(topic, 0)):
@@ -190,9 +188,7 @@ def left_out(answer, case):
 
 def not_balanced(answer, case):
     members, partitions = case
-    shares, trouble = shares_of(answer, case)
-    if trouble:
-        return trouble
+    shares = shares_of(answer, case)
     for topic in partitions:
         counts = {
             name: sum(1 for each, _ in shares.get(name, []) if each == topic)
@@ -200,9 +196,18 @@ def not_balanced(answer, case):
             if topic in member.topics
         }
         most, least = max(counts, key=counts.get), min(counts, key=counts.get)
-        if counts[most] > counts[least] + 1:
+        if counts[most] > counts[least] + 1 and not balanced_in_all(members, shares):
             return f"{most} has {counts[most]} partitions of {topic}, and {least} has {counts[least]}."
     return None
+
+
+def balanced_in_all(members, shares):
+    """As sticky has it, whatever the topics: nobody has two more than somebody who could have one of them."""
+    return not any(
+        len(shares[rich]) > len(shares[poor]) + 1 and any(topic in members[poor].topics for topic, _ in shares[rich])
+        for rich in shares
+        for poor in shares
+    )
 
 
 def in_a_group(answer, case):
@@ -239,6 +244,12 @@ LIMIT_MS = 43_500
 SESSION_MS = 45_000
 SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
 ORDERS = 100
+FIRST_MS, LAST_MS = 1000, 1000 * ORDERS
+WITHIN = f"from {FIRST_MS} to {LAST_MS - 1}"
+MEMBERS = ("consumer A", "consumer B")
+EXAMPLE = 'Freeze("consumer A", at_ms=24_100, for_ms=60_000)'
+PLACES = (*MEMBERS, "careful", "careful 2", "shop", 1, "broker 1")
+take_faults = faults_for(EXAMPLE, Freeze, Crash, Cut, Delay, Lose, places=PLACES)
 
 
 def careful(consumer, payments, wait):
@@ -259,7 +270,7 @@ def pay_with(faults):
     cluster = Cluster(seed=5, faults=faults)
     cluster.create_topic("orders", partitions=2)
     shop = cluster.producer(client_id="shop")
-    for name in ("consumer A", "consumer B"):
+    for name in MEMBERS:
         member = cluster.consumer(
             "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
         )
@@ -274,7 +285,7 @@ def exercise_2():
     """One freeze that makes an order be paid twice; as short as it can be."""
     return Exercise(
         name="faults",
-        takes=list,
+        takes=take_faults,
         right="a member stood still for less than its session time-out, was thought dead, and paid all the same. The "
         "clock had started before the freeze, at its last sign of life.",
         hints=(
@@ -299,20 +310,13 @@ def untouched():
     return pay_with([])
 
 
-def run_with(faults):
-    for fault in faults:
-        if not isinstance(fault, Fault):
-            raise TypeError(f'{fault!r} is no fault. Write Freeze("consumer A", at_ms=..., for_ms=...)')
-    return pay_with(faults)
-
-
 def paid_twice(cluster):
     written = Counter(event.detail["key"] for event in cluster.trace if event.kind == "EffectWritten")
     return [key for key, times in written.items() if times > 1]
 
 
 def played(faults, _):
-    return run_with(faults).play(name="rebalance")
+    return pay_with(faults).play(name="rebalance")
 
 
 def last_sign(name, at_ms):
@@ -331,12 +335,17 @@ def last_sign(name, at_ms):
 def nothing_twice(faults, _):
     if not faults:
         return "no fault, and every order is paid once. Put a Freeze into the list."
-    cluster = run_with(faults)
+    for fault in faults:
+        if isinstance(fault, (Freeze, Crash)) and fault.at_ms is not None and not FIRST_MS <= fault.at_ms < LAST_MS:
+            return f"at_ms={fault.at_ms} is not within the run, in which both consumers are there: {WITHIN}."
+    cluster = pay_with(faults)
     if paid_twice(cluster):
         return None
     lines = ["every order is paid at most once."]
     for fault in faults:
-        if isinstance(fault, Freeze):
+        if fault.node not in MEMBERS if isinstance(fault, Freeze) else True:
+            lines.append(f"{fault} freezes no consumer. Write {EXAMPLE}")
+        else:
             lines += why_not(fault, cluster)
     return "\n".join(lines)
 
@@ -356,6 +365,8 @@ def too_much(faults, _):
     if len(faults) > 1:
         return f"{len(faults)} faults. One is enough."
     (fault,) = faults
+    if isinstance(fault, Freeze) and fault.node not in MEMBERS:
+        return f"{fault.node!r} frozen does it. Here a consumer is asked for, and it stays alive."
     if not isinstance(fault, Freeze):
         return f"a {type(fault).__name__} does it, and shows another hole (lesson 04). Here a Freeze is asked for."
     if fault.for_ms >= SESSION_MS:

@@ -1,9 +1,22 @@
 """Lesson 06, rebalancing: what a right answer does."""
 
 from minikafka.anomalies import group_anomalies
-from minikafka.coordinators.assignors import Member
-from minikafka.course.checks import Exercise, Rung
-from minikafka.course.group_cases import counts, group, had, listed, on_a_cluster, owner_of, shares
+from minikafka.course.checks import Exercise, Rung, WrongKind
+from minikafka.course.group_cases import (
+    LATEST,
+    counts,
+    fewest_moves,
+    group,
+    had,
+    listed,
+    member,
+    on_a_cluster,
+    owner_of,
+    shares,
+    shares_given,
+    stale,
+    unsteady,
+)
 from minikafka.course.lessons import Question
 
 NAMES = "ABCDE"
@@ -31,18 +44,19 @@ EXIT_TICKET = (
 
 
 def exercise_1():
-    """A sticky assignor in three rungs: one owner, balanced, fewest moves."""
+    """A sticky assignor in four rungs: one owner, balanced, fewest moves, steady."""
     common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
     return Exercise(
         name="my_sticky",
         right="one owner each, equal shares, and nothing moves that could stay.",
         hints=(
-            "Three steps. Who keeps what it had? What is free then? Who gets it? Begin with nobody keeping anything: "
-            "then it is round robin, and the first two rungs hold.",
+            "Three steps. Who keeps what it had (of two who say so, the later generation)? What is free then? Who gets "
+            "it? Begin with nobody keeping anything: then it is round robin, and the first two rungs hold.",
             "Nobody may keep more than a fair share: total // members, and total % members of them one more. Who may "
             "keep that one more, so that less moves? And is a partition that somebody had still there?",
-            "keep: go through the members, those who had most first; each keeps its first `fair` partitions, and one "
-            "more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
+            "Begin with a dict: partition -> who had it, filled in the order of generations, so that the latest stays. "
+            "Then keep: go through the members, those who had most first; each keeps its first `fair` partitions, and "
+            "one more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
             "whoever has least.",
         ),
         rungs=(
@@ -54,7 +68,7 @@ def exercise_1():
                     "more members than partitions": (group(A=(0,), B=(1,), C=()), {"orders": 2}),
                     "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
                     "a partition that is gone": (group(A=(0, 2), B=(1,)), {"orders": 2}),
-                    "two say it was theirs": (group(A=(0,), B=(0, 1)), {"orders": 2}),
+                    "two say it was theirs": (stale(group(A=(0,), B=(0, 1)), "A"), {"orders": 2}),
                 },
                 scenario=a_group_with_quarrels,
                 **common,
@@ -78,11 +92,24 @@ def exercise_1():
                     "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
                     "who may keep one more": (group(A=(0,), B=(1, 2, 3)), {"orders": 5}),
                     "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
+                    "A missed a rebalance": (stale(group(A=(0,), B=(0,)), "A"), {"orders": 2}),
+                    "B missed a rebalance": (stale(group(A=(0,), B=(0,)), "B"), {"orders": 2}),
                 },
-                scenario=a_group,
+                scenario=a_group_with_quarrels,
                 **common,
             ),
+            steady(common),
         ),
+    )
+
+
+def steady(common):
+    return Rung(
+        holds="the same group gets the same answer",
+        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case),
+        cases={"two topics": (group(A=(), B=(), C=()), {"orders": 2, "refunds": 3})},
+        scenario=a_group_with_quarrels,
+        **common,
     )
 
 
@@ -97,17 +124,21 @@ def a_group(source):
         for number in range(count):
             if busy and source.random() < 0.8:
                 held[source.choice(busy)].append((topic, number))
-    return {name: Member(tuple(topics), tuple(parts)) for name, parts in held.items()}, partitions
+    return {name: member(topics, parts) for name, parts in held.items()}, partitions
 
 
 def a_group_with_quarrels(source):
     """Also one that still believes to have what it has lost, and partitions that are gone."""
     members, partitions = a_group(source)
-    if source.random() < 0.3:
-        name, topic = source.choice(sorted(members)), source.choice(sorted(partitions))
-        more = (topic, source.randint(0, partitions[topic]))
-        if more not in members[name].owned:
-            members[name] = members[name]._replace(owned=(*members[name].owned, more))
+    if source.random() < 0.4:
+        topic, count = source.choice(sorted(partitions.items()))
+        gone = (topic, count + source.randint(0, 1))
+        name = source.choice(sorted(members))
+        members[name] = member(partitions, (*members[name].owned, gone))
+    if source.random() < 0.4:
+        name = source.choice(sorted(members))
+        every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+        members[name] = member(partitions, source.sample(every, source.randint(1, len(every))), LATEST - 1)
     return members, partitions
 
 
@@ -132,14 +163,14 @@ def smaller_group(case):
             last = (topic, count - 1)
             yield (
                 {
-                    name: Member(tuple(fewer), tuple(part for part in member.owned if part != last))
-                    for name, member in members.items()
+                    name: each._replace(topics=tuple(fewer), owned=tuple(part for part in each.owned if part != last))
+                    for name, each in members.items()
                 },
                 fewer,
             )
-    for name, member in members.items():
-        for part in member.owned:
-            less = member._replace(owned=tuple(other for other in member.owned if other != part))
+    for name, each in members.items():
+        for part in each.owned:
+            less = each._replace(owned=tuple(other for other in each.owned if other != part))
             yield {**members, name: less}, partitions
 
 
@@ -149,27 +180,12 @@ def as_group(case):
 
 
 def shares_of(answer, case):
-    """(assignment, None), or (None, what is wrong with its form)."""
-    members, partitions = case
-    found = answer(dict(members), dict(partitions))
-    if not isinstance(found, dict):
-        return None, f"it returned {found!r}. It should be a dict: member -> list of its partitions."
-    for name, share in found.items():
-        if name not in members:
-            return None, f"it gave something to {name!r}, who is not a member."
-        pairs = isinstance(share, (list, tuple, set)) and all(
-            isinstance(part, tuple) and len(part) == 2 for part in share
-        )
-        if not pairs:
-            return None, f'the share of {name} is {share!r}. It should be a list of pairs like ("orders", 0).'
-    return {name: list(found.get(name, ())) for name in members}, None
+    return shares_given(answer(*case), case[0])
 
 
 def not_one_owner(answer, case):
     _, partitions = case
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
     taken = {}
     for name, share in found.items():
@@ -189,9 +205,7 @@ def gave(found):
 
 
 def not_balanced(answer, case):
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
     if len(found[most]) - len(found[least]) < 2:
         return None
@@ -200,26 +214,16 @@ def not_balanced(answer, case):
 
 def moves_too_many(answer, case):
     members, _ = case
-    found, wrong = shares_of(answer, case)
-    if wrong:
-        return wrong
+    found = shares_of(answer, case)
     before = owner_of(members)
     now = {part: name for name, share in found.items() for part in share}
     moved = sorted(part for part, name in now.items() if before.get(part, name) != name)
-    fewest = fewest_moves(case)
+    fewest = fewest_moves(*case)
     if len(moved) <= fewest:
         return None
     enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
     went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
     return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
-
-
-def fewest_moves(case):
-    """How many partitions must leave a member who is still there: all that it has above its fair share."""
-    members, partitions = case
-    fair, extra = divmod(sum(partitions.values()), len(members))
-    over = [len(member.owned) - fair for member in members.values() if len(member.owned) > fair]
-    return sum(over) - min(extra, len(over))
 
 
 def play_assignment(answer, case):
@@ -237,10 +241,18 @@ def exercise_2():
         "picture": play_hand_over,
         "scenario": a_target,
         "cases": {
-            "one joins": (group(A=(0, 1), B=()), {"A": [0], "B": [1]}),
-            "two swap": (group(A=(0,), B=(1,)), {"A": [1], "B": [0]}),
-            "one has left": (group(A=(0,), B=()), {"A": [0], "B": [1]}),
-            "nothing moves": (group(A=(0,), B=(1,)), {"A": [0], "B": [1]}),
+            "one joins": (group(A=(0, 1), B=()), to(A=[0], B=[1])),
+            "two swap": (group(A=(0,), B=(1,)), to(A=[1], B=[0])),
+            "one has left": (group(A=(0,), B=()), to(A=[0], B=[1])),
+            "nothing moves": (group(A=(0,), B=(1,)), to(A=[0], B=[1])),
+            "the same number in two topics": (
+                {name: member(BOTH, [part]) for name, part in zip("AB", TWINS, strict=True)},
+                dict(zip("AB", map(list, zip(TWINS, strict=True)), strict=True)),
+            ),
+            "one of two twins moves": (
+                {"A": member(BOTH, TWINS), "B": member(BOTH, [])},
+                {"A": list(TWINS[:1]), "B": list(TWINS[1:])},
+            ),
         },
     }
     return Exercise(
@@ -262,15 +274,22 @@ def exercise_2():
     )
 
 
+BOTH = ("orders", "refunds")
+TWINS = (("orders", 0), ("refunds", 0))
+
+
+def to(**numbers):
+    """A target: who should get which partitions of orders."""
+    return {name: [("orders", number) for number in share] for name, share in numbers.items()}
+
+
 def a_target(source):
     members, partitions = a_group(source)
-    members = {
-        name: Member(("orders",), tuple(p for p in each.owned if p[0] == "orders")) for name, each in members.items()
-    }
     target = {name: [] for name in members}
-    for number in range(partitions["orders"]):
-        stays = owner_of(members).get(("orders", number)) if source.random() < 0.5 else None
-        target[stays or source.choice(list(members))].append(number)
+    for topic, count in partitions.items():
+        for number in range(count):
+            stays = owner_of(members).get((topic, number)) if source.random() < 0.5 else None
+            target[stays or source.choice(list(members))].append((topic, number))
     return members, target
 
 
@@ -279,61 +298,48 @@ def smaller_target(case):
     new = renamed(members)
     if new:
         yield tuple({new[name]: value for name, value in each.items()} for each in case)
-    numbers = sorted(number for share in target.values() for number in share)
-    if numbers and numbers != list(range(len(numbers))):
-        yield renumbered(case, numbers)
-    for number in numbers:
-        yield (
-            {
-                name: each._replace(owned=tuple(p for p in each.owned if p[1] != number))
-                for name, each in members.items()
-            },
-            {name: [other for other in share if other != number] for name, share in target.items()},
-        )
+    every = sorted(part for share in target.values() for part in share)
+    for part in every:
+        yield with_names(case, {other: other for other in every if other != part})
+    tidy = {}
+    for topic in sorted({topic for topic, _ in every}):
+        tidy |= {part: (topic, at) for at, part in enumerate(part for part in every if part[0] == topic)}
+    if tidy != {part: part for part in every}:
+        yield with_names(case, tidy)
+    if len({topic for topic, _ in every}) > 1:
+        yield with_names(case, {part: ("orders", at) for at, part in enumerate(every)})
     for name in members:
         if not members[name].owned and not target[name]:
             yield tuple({other: value for other, value in each.items() if other != name} for each in case)
 
 
-def renumbered(case, numbers):
-    """The same, with partitions from 0 on."""
+def with_names(case, new):
+    """The same, with these partitions only, under their new names."""
     members, target = case
-    new = {number: at for at, number in enumerate(numbers)}
-    owned = {
-        name: tuple((topic, new[number]) for topic, number in each.owned if number in new)
-        for name, each in members.items()
-    }
+    topics = tuple(sorted({topic for topic, _ in new.values()})) or ("orders",)
     return (
-        {name: each._replace(owned=owned[name]) for name, each in members.items()},
-        {name: [new[number] for number in share] for name, share in target.items()},
+        {name: member(topics, [new[part] for part in each.owned if part in new]) for name, each in members.items()},
+        {name: [new[part] for part in share if part in new] for name, share in target.items()},
     )
 
 
 def as_target(case):
     members, target = case
-    return f"{had(members)}; the target is {shares(in_pairs(target))}"
-
-
-def in_pairs(target):
-    return {name: [("orders", number) for number in share] for name, share in target.items()}
+    return f"{had(members)}; the target is {shares(target)}"
 
 
 def handed(answer, members, target):
-    found, wrong = shares_of(lambda members, _: answer(in_pairs(target), members), (members, {}))
-    if wrong:
-        return None, wrong
+    found = shares_given(answer(target, members), members)
     for name, share in found.items():
         for part in share:
-            if part not in in_pairs(target)[name] and part not in members[name].owned:
-                return None, f"it gave {listed([part])} to {name}, who neither has it nor should get it."
-    return found, None
+            if part not in target[name] and part not in members[name].owned:
+                raise WrongKind(f"it gave {listed([part])} to {name}, who neither has it nor should get it.")
+    return found
 
 
 def two_owners(answer, case):
     members, target = case
-    found, wrong = handed(answer, members, target)
-    if wrong:
-        return wrong
+    found = handed(answer, members, target)
     for name, share in found.items():
         for part in share:
             others = [other for other, member in members.items() if other != name and part in member.owned]
@@ -354,12 +360,10 @@ def seen(answer, case):
 
 def a_break(answer, case):
     members, target = case
-    found, wrong = handed(answer, members, target)
-    if wrong:
-        return wrong
-    for name, member in members.items():
-        for part in in_pairs(target)[name]:
-            if part in member.owned and part not in found[name]:
+    found = handed(answer, members, target)
+    for name, each in members.items():
+        for part in target[name]:
+            if part in each.owned and part not in found[name]:
                 return (
                     f"{name} has {listed([part])} and should keep it, and it was left out of its share.\n"
                     f"what is not in its share a member gives back: then nobody reads it for a while"
@@ -370,11 +374,9 @@ def a_break(answer, case):
 def never_there(answer, case):
     members, target = case
     for _ in range(2):
-        found, wrong = handed(answer, members, target)
-        if wrong:
-            return wrong
+        found = handed(answer, members, target)
         members = {name: member._replace(owned=tuple(found[name])) for name, member in members.items()}
-    for name, share in in_pairs(target).items():
+    for name, share in target.items():
         for part in share:
             if part not in found[name]:
                 keeper = next((other for other in found if part in found[other]), None)
@@ -385,9 +387,10 @@ def never_there(answer, case):
 
 def play_cluster(answer, case):
     members, target = case
-    partitions = {"orders": 1 + max((number for share in target.values() for number in share), default=0)}
-    wanted = in_pairs(target)
-    return on_a_cluster(lambda found, _: answer(wanted, found), members, partitions, cooperative=True)
+    partitions = {"orders": 1}
+    for topic, number in [part for share in target.values() for part in share]:
+        partitions[topic] = max(partitions.get(topic, 0), number + 1)
+    return on_a_cluster(lambda found, _: answer(target, found), members, partitions, cooperative=True)
 
 
 def play_hand_over(answer, case):

@@ -7,15 +7,17 @@ from minikafka import lesson
 def my_sticky(members, partitions):
     """Sticky: everyone keeps what it had, up to a fair share; what is free goes to whoever has least."""
     every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+    owner = {}
+    for name in sorted(members, key=lambda name: members[name].generation):
+        owner.update(dict.fromkeys(members[name].owned, name))  # the latest generation comes last, and counts
+    had = {name: [partition for partition in every if owner.get(partition) == name] for name in members}
     fair, extra = divmod(len(every), len(members))  # everybody gets `fair`, and `extra` of them one more
-    free = set(every)
     shares = {}
-    for name in sorted(members, key=lambda name: -len(members[name].owned)):  # who had most may keep one more
-        had = [partition for partition in members[name].owned if partition in free]  # still there, nobody else's
-        keeps = fair + (len(had) > fair and extra > 0)
+    for name in sorted(members, key=lambda name: -len(had[name])):  # who had most may keep one more
+        keeps = fair + (len(had[name]) > fair and extra > 0)
         extra -= keeps > fair
-        shares[name] = had[:keeps]
-        free -= set(shares[name])
+        shares[name] = had[name][:keeps]
+    free = set(every).difference(*shares.values())
     for partition in sorted(free):
         least = min(shares, key=lambda name: len(shares[name]))
         shares[least].append(partition)

@@ -23,16 +23,6 @@ def solution(exercise, name):
 # --- 1: columns, and the poison kept apart ---
 
 
-@pytest.fixture(scope="module")
-def spark():
-    from minikafka.course.spark import session
-
-    spark = session("tests")
-    spark.createDataFrame([(b"{}",)], "value binary").selectExpr("from_json(string(value), 'a int')").collect()  # warm
-    yield spark
-    spark.stop()
-
-
 @pytest.fixture
 def F(spark):
     from pyspark.sql import functions

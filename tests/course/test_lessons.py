@@ -75,8 +75,25 @@ def test_an_exit_ticket_says_why_for_each_answer(lesson):
 def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
     with pytest.raises(ValueError, match='there are checks for "01"'):
         lessons.lesson("99")
-    with pytest.raises(ValueError, match="lesson 02 has the exercises 1, 2, 3, not 4"):
-        lesson.check(4, wrong)
+    for said in (lesson.check(4, wrong), lesson.hint(4), lesson.solution(4)):
+        assert str(said) == "lesson 02 has the exercises 1, 2, 3, not 4"
+
+
+@pytest.mark.parametrize("number", [9, "1", None, 1.0, True, wrong])
+def test_what_is_no_exercise_is_told_in_one_line(lesson, number):
+    for said in (lesson.check(number, wrong), lesson.hint(number), lesson.solution(number)):
+        assert str(said).startswith("lesson 02 has the exercises 1, 2, 3, not ") and "\n" not in str(said)
+
+
+def test_a_check_without_an_answer_is_told_in_one_line_and_counts_as_no_attempt(lesson):
+    found = lesson.check(1)
+    assert str(found) == "check(1) lacks your answer: check(1, my_partition)" and not found.attempted
+
+
+@pytest.mark.parametrize("answers", [("3", "1", "2"), (3, 1, 2, 4), ([3, 1, 2],), (3.0, 1, 2)])
+def test_an_exit_ticket_of_the_wrong_kind_is_told_in_one_line(lesson, answers):
+    found = lesson.exit_ticket(*answers)
+    assert str(found).startswith("Write 3 answers, each the number of an option or None, not ") and not found.attempted
 
 
 @pytest.mark.parametrize("path", sorted((lessons.NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)

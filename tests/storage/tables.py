@@ -43,12 +43,17 @@ def compact(log, now=2000, up_to_offset=None, buffer_bytes=BUFFER_BYTES):
 
 def clean(log, now=2000):
     """What the cleaner does if it is asked once. Returns whether it found the log worth a pass."""
-    cleaner = Cleaner(BUFFER_BYTES)
+    cleaner = Cleaner(BUFFER_BYTES, fail)
     cleaner.begin([(log, log.log_end_offset)], now)
     if not cleaner.busy:
         return False
     assert cleaner.advance(1 << 40) is not None
     return True
+
+
+def fail(line, error):
+    """What is told if a log can't be cleaned."""
+    raise AssertionError(line) from error
 
 
 def wait_until_clean(folder, topic, offset):

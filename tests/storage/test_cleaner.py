@@ -1,9 +1,13 @@
 """Which log the cleaner takes, and when."""
 
+import struct
+
 import pytest
 
 from minikafka.storage.cleaner import Cleaner, find_dirt
-from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, open_table, put, roll
+from minikafka.storage.disk import MemoryDisk
+from minikafka.wire.errors import KafkaError
+from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, fail, open_table, put, roll
 
 HOUR_MS = 3_600_000
 
@@ -31,7 +35,7 @@ def test_a_log_is_cleaned_when_more_than_min_cleanable_dirty_ratio_of_it_is_dirt
 
 def test_the_dirtiest_log_is_first():
     logs = [filled(30, 10), filled(30, 60), filled(30, 40)]
-    cleaner = Cleaner(BUFFER_BYTES)
+    cleaner = Cleaner(BUFFER_BYTES, fail)
     for log in logs:
         log.config = filled(min_cleanable_dirty_ratio=0.1).config
     order = []
@@ -87,7 +91,46 @@ def test_a_pass_that_gets_nowhere_is_not_begun_again_at_once():
     log = filled()
     put(log, ("a", "0"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
     roll(log)
-    cleaner = Cleaner(BUFFER_BYTES)
+    cleaner = Cleaner(BUFFER_BYTES, fail)
     assert cleaner.begin([(log, 1)], 2000) and cleaner.busy
     assert cleaner.advance(1 << 40) is False
     assert entries(log) == [(0, "a", "0")]
+
+
+class Failing(MemoryDisk):
+    """A disk on which writing the new segment of one log fails."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def open(self, path, create=True):
+        if path.endswith(".log.cleaned"):
+            raise self.error
+        return super().open(path, create)
+
+
+def dirty(disk=None):
+    log = open_table(disk, segment_bytes=1000)
+    put(log, ("a", "0"), ("a", "1"))
+    roll(log)
+    return log
+
+
+@pytest.mark.parametrize("error", [struct.error("int too large"), ZeroDivisionError("a bug"), KeyError("a")])
+def test_a_log_that_cant_be_cleaned_is_told_of_once_and_the_others_go_on(error):
+    told, logs = [], [dirty(Failing(error)), dirty()]
+    cleaner = Cleaner(BUFFER_BYTES, lambda line, error: told.append((line, error)))
+    while cleaner.begin([(log, log.log_end_offset) for log in logs], 2000) and cleaner.busy:
+        cleaner.advance(1 << 40)
+    assert [(line.partition(":")[0], why) for line, why in told] == [("orders-0 is not compacted any more", error)]
+    assert [log.first_dirty_offset for log in logs] == [0, 2]
+    assert entries(logs[0]) == [(0, "a", "0"), (1, "a", "1")]
+
+
+def test_a_disk_that_fails_is_not_the_fault_of_a_log():
+    log = dirty(Failing(OSError(5, "Input/output error")))
+    cleaner = Cleaner(BUFFER_BYTES, fail)
+    assert cleaner.begin([(log, log.log_end_offset)], 2000) and cleaner.busy
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+        cleaner.advance(1 << 40)

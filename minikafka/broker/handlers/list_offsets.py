@@ -1,9 +1,11 @@
 """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
-Behaviour: timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest,
--3 the record with the largest timestamp (KIP-734), anything from 0 on the first record whose timestamp is that or
-later; -1 where there is none. A search by timestamp decodes one batch. Versions: 2 adds isolation levels, 4 leader
-epochs, 6 is flexible, 7 knows -3.
+Behaviour: timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest, -3
+the record with the largest timestamp (KIP-734), anything from 0 on the first record whose timestamp is that or later;
+-1 where there is none. A search by timestamp reads the index, then decompresses one batch up to the record. Of what
+all the searches of a request may look at there is a limit, which no ordinary batches reach. Where it is reached the
+answer is an earlier offset, for -3 a later one of the same batch (Apache Kafka goes on). Versions: 2 adds isolation
+levels, 4 leader epochs, 6 is flexible, 7 knows -3.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.unpacking import Allowance
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -22,14 +25,16 @@ KEY, VERSIONS = 2, (1, 7)
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 READ_COMMITTED = 1
+MAX_RECORDS = 60_000  # looked at in one request: less than a tenth of a second
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     topics = []
+    allowance = Allowance(records=MAX_RECORDS)
     for topic in request.body.topics:
         times_named = Counter(partition.partition_index for partition in topic.partitions)
         partitions = [
-            look_up(broker, request, topic.name, partition)
+            look_up(broker, request, topic.name, partition, allowance)
             if times_named[partition.partition_index] == 1
             else refusal(partition.partition_index, Error.INVALID_REQUEST)
             for partition in {partition.partition_index: partition for partition in topic.partitions}.values()
@@ -38,10 +43,10 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     return {"topics": topics}
 
 
-def look_up(broker: Broker, request: Call, topic: str, partition: Any) -> dict[str, Any]:
+def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> dict[str, Any]:
     """One partition's answer."""
     try:
-        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition)
+        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition, allowance)
     except KafkaError as error:
         return refusal(partition.partition_index, error.error)
     answer = {"partition_index": partition.partition_index, "timestamp": timestamp, "offset": offset}
@@ -52,7 +57,9 @@ def refusal(index: int, error: Error) -> dict[str, Any]:
     return {"partition_index": index, "error_code": error, "timestamp": -1, "offset": -1}
 
 
-def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tuple[int, int, int]:
+def offset_for(
+    broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance
+) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch); -1 stands for none."""
     epoch = partition.current_leader_epoch if request.version >= 4 else -1
     replica = broker.replicas.leader(topic, partition.partition_index, epoch)
@@ -62,11 +69,11 @@ def offset_for(broker: Broker, request: Call, topic: str, partition: Any) -> tup
     if partition.timestamp == EARLIEST:
         return -1, replica.log.log_start_offset, replica.log.leader_epoch_at(replica.log.log_start_offset)
     if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
-        newest = replica.log.max_timestamp()
+        newest = replica.log.max_timestamp(allowance)
         if newest is None:
             return -1, -1, -1
         return newest[0], newest[1], replica.log.leader_epoch_at(newest[1])
     if partition.timestamp < 0:
         raise KafkaError(Error.UNSUPPORTED_VERSION)
-    found = replica.log.offset_for_timestamp(partition.timestamp)
+    found = replica.log.offset_for_timestamp(partition.timestamp, allowance)
     return found if found is not None and found[1] < end else (-1, -1, -1)

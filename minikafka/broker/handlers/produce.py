@@ -4,9 +4,10 @@ Behaviour: acks=0 gets no answer (an error closes the connection, which is how t
 answered when the leader has written, acks=all when all in-sync replicas have, min.insync.replicas at least; a batch
 that is there already waits like a new one. Nothing is synced to disk before the answer, as in Apache Kafka. A batch
 is appended as it came: only its base offset, its leader epoch and, for LogAppendTime, its timestamps are stamped. The
-checks are those of Kafka's that the batch header can show (`check_batch`); records inside are decoded only for a
-compacted topic, where each needs a key. So a wrong record within a batch whose CRC is right, or a timestamp that is
-too early and not the batch's first, is accepted here and refused by Apache Kafka. Versions: 3 is the first with
+checks are those of Kafka's that the batch header can show (cluster/validation.py). So a wrong record within a batch
+whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and refused by Apache
+Kafka; and so are more records than one request may make the broker look at: MESSAGE_TOO_LARGE, on which the Java
+client sends smaller batches. Versions: 3 is the first with
 record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0 is
 missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
 """
@@ -16,10 +17,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.validation import RefusedRecords, check_batch
 from minikafka.cluster.waiting import Wait
 from minikafka.storage.log import Appended
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, crc_matches, decode_batch, read_header
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header
+from minikafka.wire.unpacking import Allowance
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -31,17 +34,18 @@ KEY, VERSIONS = 0, (3, 9)
 
 ALL, NONE = -1, 0
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
-NO_TIMESTAMP = -1
+MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | None:
     body = request.body
     topics, pending = [], []
+    allowance = Allowance(records=MAX_RECORDS)
     failed = None
     for topic in body.topic_data:
         partitions = []
         for partition in topic.partition_data:
-            answer, promised = produce(broker, request, topic.name, partition, now)
+            answer, promised = produce(broker, request, topic.name, partition, now, allowance)
             failed = failed or answer["error_code"]
             partitions.append(answer)
             if promised is not None and not promised.is_kept:
@@ -95,11 +99,11 @@ def replicated(topics: list[dict[str, Any]], pending: list[Promise], deadline_ms
 
 
 def produce(
-    broker: Broker, request: Call, topic: str, partition: Any, now: Now
+    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
 ) -> tuple[dict[str, Any], Promise | None]:
     """One partition of a request: its answer's fields, and what must become true before they are."""
     try:
-        replica, appended, append_time_ms = append(broker, request, topic, partition, now)
+        replica, appended, append_time_ms = append(broker, request, topic, partition, now, allowance)
     except KafkaError as error:
         if broker.trace:
             why = {"topic": topic, "partition": partition.index, "error": error.error.name, "why": error.message}
@@ -119,7 +123,9 @@ def produce(
     return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer)
 
 
-def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) -> tuple[Replica, Appended, int]:
+def append(
+    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
+) -> tuple[Replica, Appended, int]:
     """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
     appended again. Returns the log append time, too: -1 if the producer stamped the records; for a batch that is there
     already its timestamp, whoever stamped it, as Apache Kafka does.
@@ -133,7 +139,7 @@ def append(broker: Broker, request: Call, topic: str, partition: Any, now: Now) 
     replica = broker.replicas.leader(topic, partition.index)
     if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
-    check_batch(replica, batch, partition.records, now)
+    check_batch(replica.log, batch, partition.records, now, allowance)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
@@ -166,94 +172,6 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
             f"Produce requests with version {version} are not allowed to use ZStandard compression",
         )
     return batch
-
-
-def check_batch(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
-    """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords,
-    LogValidator).
-    """
-    config = replica.log.config
-    if batch.base_offset != 0:
-        raise KafkaError(
-            Error.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
-        )
-    if batch.size_bytes > config.max_message_bytes:
-        raise KafkaError(
-            Error.MESSAGE_TOO_LARGE,
-            f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of "
-            f"{config.max_message_bytes}",
-        )
-    if not crc_matches(records, batch):
-        raise KafkaError(Error.CORRUPT_MESSAGE, "Record is corrupt: the stored CRC does not match the batch")
-    if batch.last_offset_delta < 0 or batch.records_count != batch.last_offset_delta + 1:
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Inconsistent batch offset range: {batch.records_count} records, "
-            f"last offset delta {batch.last_offset_delta}",
-        )
-    if batch.control:
-        raise KafkaError(Error.INVALID_RECORD, "Clients are not allowed to write control records")
-    if batch.producer_id >= 0 and batch.base_sequence < 0:
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}",
-        )
-    if batch.transactional:
-        raise KafkaError(Error.INVALID_TXN_STATE, "This broker has no transactions yet")
-    if batch.size_bytes > config.segment_bytes:
-        raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
-    check_timestamps(replica, batch, records, now)
-    if config.compacts:
-        check_keys(replica, records)
-
-
-def check_keys(replica: Replica, records: memoryview) -> None:
-    """In a compacted topic a record without a key would be nobody's latest."""
-    partition = f"{replica.log.topic}-{replica.log.partition}"
-    why = f"Compacted topic cannot accept message without key in topic partition {partition}"
-    blamed = {index: why for index, record in enumerate(decode_batch(records)) if record.key is None}
-    if blamed:
-        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index in list(blamed)[:3])
-        raise RefusedRecords(
-            Error.INVALID_RECORD,
-            f"One or more records have been rejected due to {len(blamed)} record errors in total, and only showing "
-            f"the first three errors at most: [{shown}]",
-            blamed,
-        )
-
-
-def check_timestamps(replica: Replica, batch: BatchHeader, records: memoryview, now: Now) -> None:
-    """message.timestamp.before.max.ms and .after.max.ms (KIP-937). Records are decoded only where the header's first
-    or largest timestamp is out of bounds, to say which of them are to blame (KIP-467).
-    """
-    config = replica.log.config
-    if batch.log_append_time:
-        raise KafkaError(
-            Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, which is up to the broker"
-        )
-    if config.message_timestamp_type == "LogAppendTime":
-        return
-    earliest = now.wall_ms - config.message_timestamp_before_max_ms
-    latest = now.wall_ms + config.message_timestamp_after_max_ms
-    if earliest <= batch.base_timestamp and batch.max_timestamp <= latest:
-        return
-    blamed = {
-        index: f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
-        f"The timestamp should be within [{earliest}, {latest}]"
-        for index, record in enumerate(decode_batch(records))
-        if record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
-    }
-    if blamed:
-        why = "One or more records have been rejected due to invalid timestamp"
-        raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
-
-
-class RefusedRecords(KafkaError):
-    """Some records are to blame for the refusal of their batch (KIP-467). blamed: index in the batch -> why."""
-
-    def __init__(self, error: Error, why: str, blamed: dict[int, str]) -> None:
-        super().__init__(error, why)
-        self.blamed = blamed
 
 
 def refusal(index: int, error: KafkaError) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""Finding the records in a batch without decoding more of it than is wanted.
+
+Compression covers the records of a batch as a whole, and their lengths are inside: to get to a record one has to go
+through those before it. A broker does so where it needs keys or timestamps, and for batches that anybody may have sent:
+a few bytes can unpack to gigabytes, or to millions of records. So the content is decompressed as far as the records
+are asked for, and all of it is counted against an allowance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minikafka.wire.compression import decompress
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.varints import int64, read_varint
+
+if TYPE_CHECKING:
+    from minikafka.wire.records import BatchHeader
+
+_SMALLEST_RECORD = 7
+_FEWEST_BYTES = 8192  # an eighth of what is decompressed first
+
+# Where a record is: the batch's content as far as it is decompressed, where in it the record's key begins and where the
+# record ends; and the record's offset and timestamp.
+Place = tuple[bytes, int, int, int, int]
+
+
+class TooMuchToDecode(KafkaError):
+    """A batch holds more than may be decoded of it."""
+
+    def __init__(self) -> None:
+        super().__init__(Error.MESSAGE_TOO_LARGE, "the batch holds too many records, or too large ones, to be unpacked")
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How much may be decoded: of one batch, or of all those that a request is about. By compression a few bytes of
+    a client would become any amount of memory and work.
+
+    content_bytes: what decompression may add to what is there. records: how many may be looked at.
+    """
+
+    content_bytes: int = 16 << 20
+    records: int = 1 << 31
+
+    def use(self, records: int) -> None:
+        self.records -= records
+        if self.records < 0:
+            raise TooMuchToDecode
+
+
+def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Iterator[Place]:
+    """The records of a batch, one after the other. packed: what follows the header. Errors: CorruptRecord when a record
+    is reached that is wrong; TooMuchToDecode.
+    """
+    if header.records_count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
+        raise TooMuchToDecode
+    unpacking = Unpacking(header.compression, packed, allowance)
+    content = unpacking.go_on()
+    at, left = 0, header.records_count
+    while left > 0:
+        try:
+            length, start = read_varint(content, at)
+            timestamp_delta, key_at = read_varint(content, start + 1)  # behind the attributes: none are defined
+            offset_delta, key_at = read_varint(content, key_at)
+            end = start + length
+        except IndexError:
+            end = len(content) + 1
+        if end > len(content):
+            if unpacking.whole:
+                raise CorruptRecord(f"{left} of {header.records_count} records are not there")
+            content = unpacking.go_on()
+            continue
+        if key_at >= end or not 0 <= offset_delta <= header.last_offset_delta:
+            raise CorruptRecord(f"record {header.records_count - left} of the batch is malformed")
+        allowance.records -= 1
+        if allowance.records < 0:
+            raise TooMuchToDecode
+        timestamp = header.max_timestamp if header.log_append_time else int64(header.base_timestamp + timestamp_delta)
+        yield content, key_at, end, header.base_offset + offset_delta, timestamp
+        at, left = end, left - 1
+    if not unpacking.whole:
+        content = unpacking.go_on()
+    if at != len(content):
+        raise CorruptRecord(f"{len(content) - at} bytes behind the last record")
+
+
+class Unpacking:
+    """The content of a batch, decompressed as far as it is needed. whole: that is all of it."""
+
+    def __init__(self, codec: str, packed: memoryview, allowance: Allowance) -> None:
+        self.content, self.whole = b"", False
+        self._codec, self._packed, self._allowance = codec, packed, allowance
+        self._most_bytes = len(packed) + allowance.content_bytes
+        self._wanted_bytes = 0
+
+    def go_on(self) -> bytes:
+        """More of it, again from its beginning. Errors: TooMuchToDecode."""
+        if self._wanted_bytes == self._most_bytes:
+            raise TooMuchToDecode
+        self._wanted_bytes = min(8 * max(self._wanted_bytes, len(self._packed), _FEWEST_BYTES), self._most_bytes)
+        self.content, self.whole = decompress(self._codec, self._packed, self._wanted_bytes)
+        self._allowance.content_bytes = self._most_bytes - max(len(self._packed), len(self.content))
+        return self.content

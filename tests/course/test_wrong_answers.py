@@ -1,0 +1,48 @@
+"""Every check hears answers from somebody who has read only the task: ten wrong ones and two right ones at least."""
+
+import importlib
+
+import pytest
+
+from tests.course.answers import verdict
+from tests.course.wrong_answers import called
+
+LESSONS = ("01", "02", "03", "04", "05", "06", "07", "17")
+ANSWERS = {number: importlib.import_module(f"tests.course.wrong_answers.lesson_{number}").ANSWERS for number in LESSONS}
+SPARK = ("17", 1)
+
+
+def each(kind):
+    for lesson, answers in ANSWERS.items():
+        for exercise, found in getattr(answers, kind).items():
+            for answer in found:
+                shown = called(answer[0] if kind == "rejected" else answer)
+                marks = [pytest.mark.spark] if (lesson, exercise) == SPARK else []
+                yield pytest.param(lesson, exercise, answer, id=f"{lesson}/{exercise}-{shown}", marks=marks)
+
+
+@pytest.fixture(autouse=True)
+def a_spark_session(request):
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("spark")
+
+
+@pytest.mark.parametrize(("lesson", "exercise", "answer"), list(each("rejected")))
+def test_a_wrong_answer_hears_what_is_wrong_with_it(lesson, exercise, answer):
+    given, words = answer
+    found = verdict(lesson, exercise, given)
+    assert not found.right and words in str(found), found
+
+
+@pytest.mark.parametrize(("lesson", "exercise", "answer"), list(each("accepted")))
+def test_a_right_answer_is_right_however_it_is_written(lesson, exercise, answer):
+    assert verdict(lesson, exercise, answer).right
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_each_exercise_has_ten_wrong_answers_and_two_right_ones(lesson):
+    answers = ANSWERS[lesson]
+    assert set(answers.rejected) == set(answers.accepted)
+    assert all(len(found) >= 10 for found in answers.rejected.values())
+    assert all(len(found) >= 2 for found in answers.accepted.values())
+    assert all(words for found in answers.rejected.values() for _, words in found)
