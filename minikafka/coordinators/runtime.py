@@ -39,7 +39,16 @@ from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord
 from minikafka.wire.primitives import EncodeError
-from minikafka.wire.records import COMMIT, RawRecord, batches, control_type, encode_batch, raw_records, read_header
+from minikafka.wire.records import (
+    COMMIT,
+    BatchHeader,
+    RawRecord,
+    batches,
+    control_type,
+    encode_batch,
+    raw_records,
+    read_header,
+)
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
@@ -148,7 +157,7 @@ class Shard:
         self._codec = codec
         self._deadlines = deadlines
         self._notice = notice
-        self._undecided: dict[int, list[tuple[bytes | None, bytes | None]]] = {}  # of open transactions, by producer id
+        self._undecided: dict[int, list[RawRecord]] = {}  # of open transactions, by producer id
         self._pending: deque[Write] = deque()  # appended
         self._queued: dict[str, list[Write]] = {}  # behind those, by key
 
@@ -162,39 +171,36 @@ class Shard:
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the work done, in bytes as reading alone would count them. Records of a transaction
-        count when its commit marker has come.
-        """
+        """Replays the log; yields the work done, in bytes as reading alone would count them."""
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
                 spent = header.size_bytes
-                if header.control:
-                    self._decided(header.producer_id, next(raw_records(batch), None))
-                for record in () if header.control else raw_records(batch):
-                    if header.transactional:
-                        self._undecided.setdefault(header.producer_id, []).append((record.key, record.value))
-                    else:
-                        self._replay(record.key, record.value)
+                for record in raw_records(batch):
+                    self._replay(header, record)
                     spent += len(record.rest) + RECORD_COST_BYTES
                     if spent >= LOAD_SLICE_BYTES:
                         yield spent
                         spent = 0
                 yield spent
 
-    def _decided(self, producer_id: int, marker: RawRecord | None) -> None:
-        """A transaction has ended. marker: None where compaction has emptied its batch, as it does with old aborts."""
-        undecided = self._undecided.pop(producer_id, [])
-        if marker is not None and control_type(marker) == COMMIT:
-            for key, value in undecided:
-                self._replay(key, value)
+    def _replay(self, header: BatchHeader, record: RawRecord) -> None:
+        """A record of a transaction counts when its commit marker has come."""
+        if header.control:
+            undecided = self._undecided.pop(header.producer_id, [])
+            for each in undecided if control_type(record) == COMMIT else ():
+                self._take_in(each)
+        elif header.transactional:
+            self._undecided.setdefault(header.producer_id, []).append(record)
+        else:
+            self._take_in(record)
 
-    def _replay(self, key: Buffer | None, value: Buffer | None) -> None:
-        if key is not None:
+    def _take_in(self, record: RawRecord) -> None:
+        if record.key is not None:
             with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
-                self.state.apply(*self._codec.decode(key, value))
+                self.state.apply(*self._codec.decode(record.key, record.value))
 
     # -- requests
 

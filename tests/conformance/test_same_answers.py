@@ -116,7 +116,6 @@ DELIBERATE = {
     },
     "describe_topic_partitions": {"*.topic_authorized_operations": ABSENT},
     "find_coordinator": {"*type *.error_message": OWN_WORDS},
-    "join_group_is_checked": {"after all that: *": "a refused JoinGroup leaves no empty group behind"},
     "requests_of_nobody": {"no group*": NO_EMPTY_ID},
     "offsets_without_a_group": {"commit*no group: *": NO_EMPTY_ID},
     "offset_fetch": {"no group: *": NO_EMPTY_ID},
