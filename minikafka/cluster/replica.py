@@ -162,7 +162,7 @@ class Replica:
         if agreed <= self.high_watermark:
             return
         self.high_watermark = agreed
-        if self._trace:
+        if self._trace and self.log.topic != METADATA_TOPIC:
             self._trace.emit(
                 "HighWatermarkAdvanced", topic=self.log.topic, partition=self.log.partition, high_watermark=agreed
             )
