@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -115,29 +116,31 @@ def table(places: list[Place]) -> str:
 
 def main(args: argparse.Namespace) -> int:
     """`minikafka class --bootstrap HOST:PORT [--once]`: the table, again whenever somebody gets on; Ctrl-C ends it."""
+    stopping = threading.Event()  # a KeyboardInterrupt would be lost where it strikes a callback of the client's
+    before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
     try:
-        watch(args.bootstrap, args.once)
+        watch(args.bootstrap, args.once, stopping)
     except NobodyAnswers:
         print(_NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        pass
+    finally:
+        signal.signal(signal.SIGINT, before)
     return 0
 
 
-def watch(bootstrap: str, once: bool) -> None:
-    """Prints the table whenever it changes; once: as it stands now, and no more."""
+def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
+    """Prints the table whenever it changes, until it is told to stop; once: as it stands now, and no more."""
     connection = Connection(bootstrap)
     connection.check()
     _create_topic(connection)
     places: dict[str, Place] = {}
     clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
     with closing(connection.consumer(TOPIC, auto_offset_reset="earliest")) as consumer:
-        while not consumer.assignment():
+        while not (consumer.assignment() or stopping.is_set()):
             consumer.poll(timeout_ms=100)
         ends = consumer.end_offsets(list(consumer.assignment()))
         shown = False
-        while not (once and shown):
+        while not (stopping.is_set() or (once and shown)):
             records = [record for records in consumer.poll(timeout_ms=500).values() for record in records]
             places |= {place.name: place for place in map(place_of, records) if place}
             caught_up = shown or all(consumer.position(partition) >= end for partition, end in ends.items())
