@@ -259,7 +259,12 @@ def test_a_lag_that_never_ends_is_stopped():
 
 
 @pytest.mark.parametrize(
-    "mine, said", [(None, "It was 2: two"), (1, "You said 1, and it was 2: two"), (2, "You said 2, and so it was.")]
+    "mine, said",
+    [
+        (None, "It was (2) two."),
+        (1, "You said (1) one. It was (2) two."),
+        (2, "You said (2) two, and so it was."),
+    ],
 )
 def test_a_prediction_is_settled_by_what_was_computed(mine, said):
     assert str(predict("How many?", ["one", "two"], mine=mine).settle(2)) == said
