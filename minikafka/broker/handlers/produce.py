@@ -7,9 +7,9 @@ is appended as it came: only its base offset, its leader epoch and, for LogAppen
 checks are those of Kafka's that the batch header can show (cluster/validation.py). So a wrong record within a batch
 whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and refused by Apache
 Kafka; and so are more records than one request may make the broker look at: MESSAGE_TOO_LARGE, on which the Java
-client sends smaller batches. Versions: 3 is the first with
-record batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0 is
-missing. 7 allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible.
+client sends smaller batches. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because
+older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages
+(KIP-467), 9 is flexible.
 """
 
 from __future__ import annotations
