@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -28,16 +27,12 @@ QUESTION_MINUTES = 1.0  # one of an exit ticket
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of predict, as the notebook has it. name: the variable that it is given to. options: their texts.
-
-    because: is there a sentence for each option?
-    """
+    """One call of predict, as the notebook has it. name: the variable that it is given to. options: their texts."""
 
     cell: str
     name: str
     question: str
     options: tuple[str, ...]
-    because: bool
 
 
 @dataclass(frozen=True)
@@ -162,19 +157,9 @@ def _predictions(cell: dict[str, Any]) -> list[Asked]:
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             question = node.args[0] if node.args else given["question"]
             options = node.args[1] if len(node.args) > 1 else given["options"]
-            pairs = list(_options(options))
-            because = bool(pairs) and all(has for _, has in pairs)
-            texts = tuple(text for text, _ in pairs)
-            found.append(Asked(cell["id"], targets.get(id(node), ""), _text(question), texts, because))
+            texts = tuple(_text(option) for option in getattr(options, "elts", []))
+            found.append(Asked(cell["id"], targets.get(id(node), ""), _text(question), texts))
     return found
-
-
-def _options(node: ast.expr) -> Iterator[tuple[str, bool]]:
-    if isinstance(node, ast.Dict):
-        yield from ((_text(key), True) for key in node.keys if key is not None)
-    for each in getattr(node, "elts", []):
-        pair = isinstance(each, ast.Tuple) and len(each.elts) == 2
-        yield (_text(each.elts[0]), True) if pair else (_text(each), False)
 
 
 def _text(node: ast.expr) -> str:

@@ -1,21 +1,23 @@
 """A question that the learner answers before an experiment runs.
 
-    q1 = predict("How often is it paid?", {
-        "once": "The group commits only after the work, so ...",
-        "twice": "A was killed between its work and its commit, so ...",
-    }, mine=None)
+    q1 = predict("How often is it paid?", ["once", "twice"], mine=None)
     cluster.play(q1, surprise=..., answer=...)    # or, where no picture settles it: q1.settle(answer)
 
-The learner hears the sentence of the option that he or she chose, and that of the right one. What a kernel remembers is
-for which run a number was written: a number that was written before the first run says nothing about a changed one.
+`notebooks/because.toml` has, for each option, the sentence that is true of it. The learner hears that of his or her
+own option, and that of the right one, when the run has decided; until then they are not in sight. What a kernel
+remembers is for which run a number was written: one that was written before the first run says nothing about a changed
+one.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from minikafka.course import progress
+from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.verdicts import Said
 from minikafka.theatre.prediction import Prediction as Verdict
 
@@ -64,9 +66,11 @@ class Prediction:
 def predict(question: str, options: Options, mine: int | None = None) -> Prediction:
     """A question to settle by running something. Choose before you run: a wrong prediction teaches the most.
 
-    options: texts; or text -> the sentence that is true of it, as a dictionary or as pairs.
+    options: texts, whose sentences are looked up; or text -> the sentence that is true of it, as a dictionary or pairs.
     """
-    pairs = list(options.items()) if isinstance(options, Mapping) else [_pair(option) for option in options]
+    known = explained().get(question, {})
+    given = options.items() if isinstance(options, Mapping) else options
+    pairs = [(each, known.get(each, "")) if isinstance(each, str) else each for each in given]
     texts = tuple(text for text, _ in pairs)
     because = tuple(sentence for _, sentence in pairs)
     if any(because) and not all(because):
@@ -76,5 +80,8 @@ def predict(question: str, options: Options, mine: int | None = None) -> Predict
     return Prediction(question, texts, mine, because if any(because) else ())
 
 
-def _pair(option: str | tuple[str, str]) -> tuple[str, str]:
-    return (option, "") if isinstance(option, str) else option
+@cache
+def explained() -> dict[str, dict[str, str]]:
+    """Question -> option -> the sentence that is true of it, of all lessons."""
+    lessons = tomllib.loads((NOTEBOOKS / "because.toml").read_text(encoding="utf-8"))
+    return {question: options for questions in lessons.values() for question, options in questions.items()}

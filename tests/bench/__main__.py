@@ -2,6 +2,7 @@
 
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
 memory); its spread is that of the rounds. Then the rebalance of a large simulated group, which has no counterpart.
+With --against, another version of minikafka takes the place of Apache Kafka: what a change costs.
 """
 
 import argparse
@@ -15,16 +16,19 @@ from pathlib import Path
 from tests.bench import measures, rebalance
 from tests.kafka import ApacheKafka, answers, java_missing
 
-MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
+MINIKAFKA, APACHE, OTHER = "minikafka", "Apache Kafka", "the other"
 
 
 class MiniKafka:
-    """`minikafka serve` on a data directory of its own."""
+    """`minikafka serve` on a data directory of its own. checkout: the folder that minikafka/ is in."""
+
+    def __init__(self, checkout="."):
+        self.checkout = checkout
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-bench-")
         command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", "--data", self.data.name]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=self.checkout)
         self.bootstrap = self.process.stdout.readline().removeprefix("ready ").strip()
         host, port = self.bootstrap.split(":")
         assert answers(host, int(port))
@@ -38,19 +42,19 @@ class MiniKafka:
 
 
 class Results:
-    """(measure, unit, better) -> broker -> one figure a round."""
+    """(measure, unit, better) -> broker -> one figure a round. names: of the two brokers, minikafka first."""
 
-    def __init__(self):
-        self.figures = {}
+    def __init__(self, names):
+        self.names, self.figures = names, {}
 
     def add(self, measure, unit, more_is_better, broker, figure):
         self.figures.setdefault((measure, unit, more_is_better), {}).setdefault(broker, []).append(figure)
         print(f"  {broker:13} {measure}: {figure:.4g} {unit}", flush=True)
 
     def table(self):
-        lines = [f"{'':42}{MINIKAFKA:>12}{APACHE:>15}   ratio (spread)"]
+        lines = [f"{'':42}{self.names[0]:>12}{self.names[1]:>15}   ratio (spread)"]
         for (measure, unit, more_is_better), by_broker in self.figures.items():
-            ours, theirs = by_broker[MINIKAFKA], by_broker[APACHE]
+            ours, theirs = (by_broker[name] for name in self.names)
             ratios = [(a / b if more_is_better else b / a) for a, b in zip(ours, theirs, strict=True)]
             middle = [statistics.median(ours), statistics.median(theirs)]
             spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -58,43 +62,32 @@ class Results:
         return "\n".join(lines)
 
 
-def turns(round_number):
+def turns(round_number, names):
     """Who goes first alternates."""
-    return [MINIKAFKA, APACHE] if round_number % 2 == 0 else [APACHE, MINIKAFKA]
+    return names if round_number % 2 == 0 else names[::-1]
 
 
-def measure_starts(results, rounds):
-    with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
-        with ApacheKafka(data=Path(data)):
-            pass  # formats the folder: that is not counted as a start
-        for number in range(rounds):
-            print(f"start, round {number + 1} of {rounds}", flush=True)
-            for name in turns(number):
-                broker = MiniKafka() if name == MINIKAFKA else ApacheKafka(data=Path(data))
-                began = time.perf_counter()
-                broker.start()
-                results.add("start to first answer", "s", False, name, time.perf_counter() - began)
-                results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
-                broker.stop()
+def measure_starts(results, start_again, rounds):
+    """start_again: name -> a broker that is not started yet; Apache Kafka's has a formatted folder."""
+    for number in range(rounds):
+        print(f"start, round {number + 1} of {rounds}", flush=True)
+        for name in turns(number, results.names):
+            broker = start_again[name]()
+            began = time.perf_counter()
+            broker.start()
+            results.add("start to first answer", "s", False, name, time.perf_counter() - began)
+            results.add("memory after start", "MB", False, name, measures.resident_megabytes(broker.process.pid))
+            broker.stop()
 
 
 def measure_work(results, brokers, rounds, scale):
     for number in range(-1, rounds):  # the first one warms up: the virtual machine compiles as it runs
-        kept = results if number >= 0 else Results()
+        kept = results if number >= 0 else Results(results.names)
         print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
         for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
-            for name in turns(number):
-                bootstrap = brokers[name].bootstrap
-                topic = measures.new_topic(bootstrap)
-                for what, measure in (
-                    ("produce, librdkafka", measures.produce_with_librdkafka),
-                    ("consume, librdkafka", measures.consume_with_librdkafka),
-                    ("produce, ProducerPerformance", measures.produce_with_java),
-                ):
-                    figure = measure(bootstrap, topic, size, count)
-                    kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
-                measures.delete_topic(bootstrap, topic)
-        for name in turns(number):
+            for name in turns(number, results.names):
+                measure_one_size(kept, name, brokers[name], size, count)
+        for name in turns(number, results.names):
             bootstrap = brokers[name].bootstrap
             topic = measures.new_topic(bootstrap)
             median, slow = measures.end_to_end_latency(bootstrap, topic, int(1000 * scale))
@@ -104,12 +97,31 @@ def measure_work(results, brokers, rounds, scale):
             measures.delete_topic(bootstrap, topic)
 
 
+def measure_one_size(kept, name, broker, size, count):
+    """The broker's own processor time beside the speed, which a busy client may limit more than the broker."""
+    topic = measures.new_topic(broker.bootstrap)
+    for what, measure in (
+        ("produce, librdkafka", measures.produce_with_librdkafka),
+        ("consume, librdkafka", measures.consume_with_librdkafka),
+        ("produce, ProducerPerformance", measures.produce_with_java),
+    ):
+        before = measures.processor_seconds(broker.process.pid)
+        figure = measure(broker.bootstrap, topic, size, count)
+        spent = measures.processor_seconds(broker.process.pid) - before
+        kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
+        kept.add(f"{what}, {size} B, broker", "ms/MB", False, name, spent * 1000 / (size * count / 1e6))
+    measures.delete_topic(broker.bootstrap, topic)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
     parser.add_argument("--quick", action="store_true", help="two rounds with a quarter of the records")
     parser.add_argument("--only", choices=("brokers", "rebalance"), help="one half of it")
+    parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
     args = parser.parse_args()
+    if args.against and not (args.against / "minikafka" / "__main__.py").exists():
+        sys.exit(f"bench: there is no minikafka in {args.against}")
     if args.only != "rebalance":
         compare_brokers(args)
     if args.only != "brokers":
@@ -122,16 +134,23 @@ def compare_brokers(args):
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
     rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
-    results = Results()
-    measure_starts(results, rounds)
-    brokers = {MINIKAFKA: MiniKafka(), APACHE: ApacheKafka()}
-    try:
-        for broker in brokers.values():
-            broker.start()
-        measure_work(results, brokers, rounds, scale)
-    finally:
-        for broker in brokers.values():
-            broker.stop()
+    with tempfile.TemporaryDirectory(prefix="apache-bench-") as data:
+        if args.against:
+            brokers = {MINIKAFKA: MiniKafka, OTHER: lambda: MiniKafka(args.against)}
+        else:
+            brokers = {MINIKAFKA: MiniKafka, APACHE: lambda: ApacheKafka(data=Path(data))}
+            with ApacheKafka(data=Path(data)):
+                pass  # formats the folder: that is not counted as a start
+        results = Results(list(brokers))
+        measure_starts(results, brokers, rounds)
+        started = {}
+        try:
+            for name, broker in brokers.items():
+                started[name] = broker().start()
+            measure_work(results, started, rounds, scale)
+        finally:
+            for broker in started.values():
+                broker.stop()
     print("\n" + results.table())
 
 

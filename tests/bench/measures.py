@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -90,6 +91,12 @@ def end_to_end_latency(bootstrap, topic, count):
     producer.flush(10)
     consumer.close()
     return statistics.median(waits), statistics.quantiles(waits, n=100)[98]
+
+
+def processor_seconds(pid):
+    """What a process has used of the processors, in user and kernel mode."""
+    spent = psutil.Process(pid).cpu_times()
+    return spent.user + spent.system
 
 
 def resident_megabytes(pid):

@@ -87,7 +87,7 @@ def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_
         pass  # it works, and its client takes it out of the group
     assert members_of(topic.admin, name) == []
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
-    assert slow.committed(TopicPartition(name, 0)) is None
+    assert slow.committed(TopicPartition(name, 0)) in (None, 0)  # 0: an interval went by before the first record came
 
 
 def members_of(admin, group):
