@@ -37,6 +37,8 @@ class Turn:
         self._now = now
         self._busy: set[Connection] = set()  # a request of theirs is inside the broker
         self.unfinished: list[Connection] = []
+        self._slice_ends_ms: int | None = None  # of this drain, from its first request on
+        self._slice_is_over = False
 
     def admit(self, connection: Connection) -> None:
         """Let a connection's next request in, unless one is inside."""
@@ -45,8 +47,12 @@ class Turn:
         frame = self._shell.next_frame(connection)
         if frame is not None:
             self._busy.add(connection)
+            now = self._now()
+            if self._slice_ends_ms is None:
+                self._slice_ends_ms = now.monotonic_ms + SLICE_MS
+            self._slice_is_over = now.monotonic_ms >= self._slice_ends_ms
             try:
-                self._broker.receive(connection, frame, self._now())
+                self._broker.receive(connection, frame, now)
             except AssertionError:  # the broker no longer trusts itself: the node stops
                 raise
             except Exception as error:
@@ -67,7 +73,6 @@ class Turn:
     def drain(self) -> None:
         """Carry out what the node has left in its outbox, and what comes of it, until it is empty."""
         outbox = self._broker.outbox
-        end_ms = self._now().monotonic_ms + SLICE_MS
         while outbox:
             effects = list(outbox)
             outbox.clear()
@@ -77,8 +82,9 @@ class Turn:
                     self._busy.discard(effect.connection)
                     freed.append(effect.connection)
                 self._shell.carry_out(effect)
-            if self._now().monotonic_ms >= end_ms:
-                self.unfinished += freed
-            else:
-                for connection in freed:
+            for connection in freed:
+                if self._slice_is_over:
+                    self.unfinished.append(connection)
+                else:
                     self.admit(connection)
+        self._slice_ends_ms, self._slice_is_over = None, False

@@ -153,8 +153,11 @@ class Replica:
 
     def _agreed_offset(self) -> int:
         """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known."""
-        ends = [self._follower_ends.get(broker, 0) for broker in self.partition.isr if broker != self._node_id]
-        return min([self.log.log_end_offset, *ends])
+        agreed = self.log.log_end_offset
+        for broker in self.partition.isr:
+            if broker != self._node_id:
+                agreed = min(agreed, self._follower_ends.get(broker, 0))
+        return agreed
 
     def _advance_high_watermark(self) -> None:
         """A high watermark never goes back, though a new leader may not know yet how far its followers are."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .primitives import DecodeError, read_unsigned_varint, string_reader, string_writer
-from .schema import Message, Schema
+from .schema import NO_TAGGED_FIELDS, Message, Schema
 from .text import Declaration, parse
 
 TEXT = """
@@ -1108,9 +1108,8 @@ _REQUEST_HEADER = struct.Struct(">hhi")  # API key, API version, correlation id;
 _RESPONSE_HEADER = struct.Struct(">i")
 _read_client_id, _write_client_id = string_reader(flexible=False), string_writer(flexible=False)
 _VERSION = struct.Struct(">h")
-_NO_TAGGED_FIELDS = b"\0"
-MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
 
+MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
 
 def encode_request(
     api: str, version: int, correlation_id: int, client_id: str | None, body: Message | Mapping[str, Any]
@@ -1120,7 +1119,7 @@ def encode_request(
     parts: list[Any] = [bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))]
     _write_client_id(parts, client_id)  # never compact, so that a broker can read the header of any version
     if kind.flexible(version):
-        parts[-1] += _NO_TAGGED_FIELDS
+        parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
     return _without_empty(parts)
 
@@ -1149,7 +1148,7 @@ def encode_response(api: str, version: int, correlation_id: int, body: Message |
     kind = API[api]
     parts: list[Any] = [bytearray(_RESPONSE_HEADER.pack(correlation_id))]
     if _flexible_response_header(kind, version):
-        parts[-1] += _NO_TAGGED_FIELDS
+        parts[-1] += NO_TAGGED_FIELDS
     kind.response.encode(version, body, parts)
     return _without_empty(parts)
 
@@ -1187,6 +1186,8 @@ def _client_id_if_readable(buffer: memoryview) -> str | None:
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     try:
+        if not buffer[at]:  # nearly always
+            return at + 1
         count, at = read_unsigned_varint(buffer, at)
         if count > MOST_REQUEST_ITEMS:
             raise DecodeError(f"the header announces {count} tagged fields")

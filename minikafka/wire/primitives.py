@@ -77,10 +77,13 @@ def read_unsigned_varint(buffer: memoryview, at: int) -> tuple[int, int]:
     raise DecodeError("a varint is longer than five bytes")
 
 
+_ONE_BYTE = [bytes((value,)) for value in range(0x80)]
+
+
 def unsigned_varint(value: int) -> bytes:
     """The bytes of an unsigned varint."""
-    if value < 0x80:
-        return bytes((value,))
+    if value < 0x80:  # nearly always
+        return _ONE_BYTE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -98,6 +101,9 @@ def read_int32_length(buffer: memoryview, at: int) -> tuple[int, int]:
 
 
 def read_compact_length(buffer: memoryview, at: int) -> tuple[int, int]:
+    byte = buffer[at]
+    if byte < 0x80:
+        return byte - 1, at + 1
     length, at = read_unsigned_varint(buffer, at)
     return length - 1, at
 
@@ -107,7 +113,7 @@ int32_length: LengthWriter = _INT32.pack
 
 
 def compact_length(length: int) -> bytes:
-    return unsigned_varint(length + 1)
+    return _ONE_BYTE[length + 1] if length < 0x7F else unsigned_varint(length + 1)
 
 
 def _text(view: memoryview) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import primitives
 from .primitives import FIXED, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
 
+NO_TAGGED_FIELDS = b"\0"
 MOST_ITEMS = 200_000  # of a message that no client sent: an answer, a record of an internal topic
 
 
@@ -219,9 +220,10 @@ def _decoder(struct: Struct, version: int, flexible: bool) -> Decode:
                     raise DecodeError(f"{struct.name}.{name} must not be null")
                 fields[name] = value
         if flexible:
+            if not buffer[at]:  # nearly always: no tagged fields
+                return _message(struct, fields), at + 1
             count, at = read_unsigned_varint(buffer, at)
-            if count:
-                primitives.budget.take(count)
+            primitives.budget.take(count)
             for _ in range(count):
                 at = read_tagged(buffer, at, fields)
         return _message(struct, fields), at
@@ -256,13 +258,14 @@ def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
         else:
             steps.extend((f.attribute, f.default, _writer(f, version, flexible), version in f.nullable) for f in group)
     tags = sorted((f.tag or 0, f.attribute, _writer(f, version, flexible), version in f.nullable) for f in tagged)
+    tag_names = {f.attribute for f in tagged}
 
     def encode(parts: list[Any], body: Any) -> None:
         if type(body) is Encoded:
             parts[-1] += body
             return
-        fields = _fields_of(body)
-        if not fields.keys() <= known:
+        fields: Mapping[str, Any] = body if type(body) is dict else _fields_of(body)
+        if not known.issuperset(fields):
             raise EncodeError(f"{struct.name} has no field {', '.join(sorted(fields.keys() - known))}")
         for f in strict:
             if f.attribute in fields and not f.is_default(fields[f.attribute]):
@@ -286,6 +289,9 @@ def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
             raise EncodeError(f"{struct.name}.{' or '.join(names)} in version {version}: {error}") from error
 
     def write_tagged(parts: list[Any], fields: Mapping[str, Any]) -> None:
+        if tag_names.isdisjoint(fields):
+            parts[-1] += NO_TAGGED_FIELDS
+            return
         set_fields = []
         for tag, name, write, nullable in tags:
             if name in fields and not struct.by_attribute[name].is_default(fields[name]):
