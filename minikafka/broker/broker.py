@@ -142,7 +142,7 @@ class Broker:
         handler = HANDLERS.get(request.api.key)
         if handler is None:
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
-        elif not handler.VERSIONS[0] <= request.version <= handler.VERSIONS[1]:
+        elif not handler.versions[0] <= request.version <= handler.versions[1]:
             version = messages.UnsupportedVersion(
                 request.api.key, request.version, request.correlation_id, request.client_id
             )
@@ -257,7 +257,7 @@ class Broker:
             self._met_a_bug(call, error)
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
-        if getattr(call.handler, "DECIDES", False) and not self.quorum.is_settled:
+        if call.handler.decides and not self.quorum.is_settled:
             return self.control.settled(now)
         try:
             answer: Answer | Wait | None = call.handler.handle(self, call, now)
@@ -273,14 +273,14 @@ class Broker:
             self._serve(call, now)
         else:
             assert wait.answer is not None
-            shape = getattr(call.handler, "shape", None)
+            shape = call.handler.shape
             self._answer(call, shape(call, wait.answer) if shape else wait.answer)
 
     def _refusal(self, call: Call, error: KafkaError) -> Answer:
         """How the API says an error: its handler knows better (refuse), or it has a field for it."""
         if error.error is Error.KAFKA_STORAGE_ERROR:
             self.storage_failed(error)
-        refuse = getattr(call.handler, "refuse", None)
+        refuse = call.handler.refuse
         return refuse(call, error) if refuse else refusal(call.api, error)
 
     def _met_a_bug(self, call: Call, error: Exception) -> None:
@@ -365,7 +365,9 @@ class Broker:
         connection.
         """
         if refused.api_key == API_VERSIONS:
-            body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": HANDLERS[API_VERSIONS].own_versions()}
+            lowest, highest = HANDLERS[API_VERSIONS].versions
+            own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
+            body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
             self.outbox.append(
                 Reply(connection, messages.encode_response("ApiVersions", 0, refused.correlation_id, body))
             )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.effects import Connection
-from minikafka.cluster.waiting import Answer
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.clock import Now
 
 
 @dataclass(slots=True)
@@ -32,7 +36,22 @@ class Call(NamedTuple):
     version: int
     correlation_id: int
     body: Message
-    handler: ModuleType
+    handler: Handler
+
+
+class Handler(NamedTuple):
+    """How one API is served. versions: the lowest and the highest.
+
+    refuse: the answer to a request that failed as a whole, where the API has its own form for that. shape: an answer
+    that was waited for, completed. decides: the request changes metadata, so it waits until that is known.
+    """
+
+    api: str
+    versions: tuple[int, int]
+    handle: Callable[[Broker, Call, Now], Answer | Wait | None]
+    refuse: Callable[[Call, KafkaError], Answer] | None = None
+    shape: Callable[[Call, Answer], Answer] | None = None
+    decides: bool = False
 
 
 def refusal(api: str, error: KafkaError) -> Answer:

@@ -1111,6 +1111,7 @@ _VERSION = struct.Struct(">h")
 
 MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
 
+
 def encode_request(
     api: str, version: int, correlation_id: int, client_id: str | None, body: Message | Mapping[str, Any]
 ) -> list[Any]:

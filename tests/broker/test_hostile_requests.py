@@ -9,13 +9,13 @@ import pytest
 from minikafka.broker import broker as broker_module
 from minikafka.broker import fetch_sessions, replica_manager
 from minikafka.broker.effects import Close, Notice, Reply
-from minikafka.broker.handlers import HANDLERS, heartbeat
+from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.handlers import metadata as metadata_handler
 from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import MOST_REQUEST_ITEMS, decode_response, encode_request, encode_versioned
+from minikafka.wire.messages import API, MOST_REQUEST_ITEMS, decode_response, encode_request, encode_versioned
 from minikafka.wire.primitives import MAX_STRING_BYTES
 from tests.broker.node import Node, encode_batch
 
@@ -131,8 +131,8 @@ def test_garbage_in_the_offsets_topic_fails_its_partition_and_no_other(node):
 
 
 def test_an_unforeseen_error_ends_its_request_and_connection_only(node, monkeypatch):
-    monkeypatch.setattr(heartbeat, "handle", lambda broker, request, now: {}["a bug"])
-    assert HANDLERS[heartbeat.KEY] is heartbeat
+    key = API["Heartbeat"].key
+    monkeypatch.setitem(HANDLERS, key, HANDLERS[key]._replace(handle=lambda broker, request, now: {}["a bug"]))
     node.send("Heartbeat", 3, group_id="g", generation_id=1, member_id="m")
     notice, close = node.out()
     assert "Heartbeat 3" in notice.line

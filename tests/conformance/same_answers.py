@@ -136,7 +136,7 @@ class Side:
 
 
 def lowest_and_highest(api):
-    lowest, highest = HANDLERS[API[api].key].VERSIONS
+    lowest, highest = HANDLERS[API[api].key].versions
     return sorted({max(lowest, API[api].min_version), highest})
 
 

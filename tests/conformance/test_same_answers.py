@@ -154,7 +154,7 @@ def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both
         asked |= {tuple(question.rpartition(": ")[2].split(" v")) for question in side.answers}
     wanted = set()
     for key, handler in HANDLERS.items():
-        lowest, highest = handler.VERSIONS
+        lowest, highest = handler.versions
         api = BY_KEY[key]
         wanted |= {(api.name, str(max(lowest, api.min_version))), (api.name, str(highest))}
     assert wanted <= asked

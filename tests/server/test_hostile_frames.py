@@ -56,7 +56,7 @@ def recorded():
     frames = []
     for key, handler in HANDLERS.items():
         api = BY_KEY[key]
-        for version in range(max(api.min_version, handler.VERSIONS[0]), handler.VERSIONS[1] + 1):
+        for version in range(max(api.min_version, handler.versions[0]), handler.versions[1] + 1):
             request = body(api.name, version, "hostile", bytes(16))
             frames.append(b"".join(encode_request(api.name, version, 1, "raw", request)))
     return frames

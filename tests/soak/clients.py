@@ -24,7 +24,7 @@ class Ask(NamedTuple):
 
 Script = Generator[Ask, Any, None]
 SERVED = {
-    BY_KEY[key].name: range(max(handler.VERSIONS[0], BY_KEY[key].min_version), handler.VERSIONS[1] + 1)
+    BY_KEY[key].name: range(max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1)
     for key, handler in HANDLERS.items()
 }
 ADMIN = "__admin_client"

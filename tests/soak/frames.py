@@ -106,7 +106,7 @@ def meaning(ask: Ask, frame: bytes, intact: bool) -> Meaning:
             version = error.version
         except DecodeError:
             pass  # it will be closed
-    lowest, highest = HANDLERS[messages.API[ask.api].key].VERSIONS
+    lowest, highest = HANDLERS[messages.API[ask.api].key].versions
     if ask.api == "ApiVersions" and not lowest <= version <= highest:
         version = 0  # answered in 0 (KIP-511)
     wait_ms = max(0, body.get("max_wait_ms", 0)) if ask.api == "Fetch" else 0

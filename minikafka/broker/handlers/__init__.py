@@ -1,74 +1,66 @@
-"""One file an API: what it does, which versions, one function.
+"""The APIs that this broker serves: one row each, with the versions from and to. ApiVersions says the same.
 
 `handle(broker, request, now)` returns the answer's fields, None where the protocol knows no answer, or a Wait. A
-KafkaError it raises becomes the answer's top-level error code. ApiVersions advertises what stands in this table.
+KafkaError it raises becomes the answer's top-level error code, unless the row has a function `refuse`.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-
+from minikafka.broker.calls import Handler
 from minikafka.broker.handlers import (
     api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
     create_partitions,
     create_topics,
-    delete_groups,
     delete_records,
     delete_topics,
     describe_cluster,
     describe_configs,
-    describe_groups,
     describe_topic_partitions,
     fetch,
     find_coordinator,
-    heartbeat,
+    group_admin,
+    group_members,
+    group_offsets,
     incremental_alter_configs,
     init_producer_id,
-    join_group,
-    leave_group,
-    list_groups,
     list_offsets,
     metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
     offset_for_leader_epoch,
     produce,
-    sync_group,
 )
+from minikafka.wire.messages import API
 
-HANDLERS: dict[int, ModuleType] = {
-    handler.KEY: handler
-    for handler in (
-        produce,
-        fetch,
-        list_offsets,
-        metadata,
-        offset_commit,
-        offset_fetch,
-        find_coordinator,
-        join_group,
-        heartbeat,
-        leave_group,
-        sync_group,
-        describe_groups,
-        list_groups,
-        api_versions,
-        create_topics,
-        delete_topics,
-        delete_records,
-        init_producer_id,
-        offset_for_leader_epoch,
-        describe_configs,
-        create_partitions,
-        delete_groups,
-        incremental_alter_configs,
-        offset_delete,
-        describe_cluster,
-        consumer_group_heartbeat,
-        consumer_group_describe,
-        describe_topic_partitions,
-    )
-}
+# fmt: off
+_TABLE = (
+    Handler("Produce", (3, 9), produce.handle),
+    Handler("Fetch", (4, 13), fetch.handle),
+    Handler("ListOffsets", (1, 7), list_offsets.handle),
+    Handler("Metadata", (0, 13), metadata.handle),
+    Handler("OffsetCommit", (2, 9), group_offsets.commit, group_offsets.refuse_commit, group_offsets.shape_commit),
+    Handler("OffsetFetch", (1, 9), group_offsets.fetch),
+    Handler("FindCoordinator", (0, 6), find_coordinator.handle),
+    Handler("JoinGroup", (0, 9), group_members.join, group_members.refuse_join, group_members.shape_join),
+    Handler("Heartbeat", (0, 4), group_members.heartbeat, group_members.refuse_heartbeat),
+    Handler("LeaveGroup", (0, 5), group_members.leave, group_members.refuse_leave),
+    Handler("SyncGroup", (0, 5), group_members.sync, group_members.refuse_sync),
+    Handler("DescribeGroups", (0, 6), group_admin.describe_classic),
+    Handler("ListGroups", (0, 5), group_admin.list_groups),
+    Handler("ApiVersions", (0, 4), api_versions.handle),
+    Handler("CreateTopics", (2, 7), create_topics.handle, decides=True),
+    Handler("DeleteTopics", (1, 6), delete_topics.handle, decides=True),
+    Handler("DeleteRecords", (0, 2), delete_records.handle),
+    Handler("InitProducerId", (0, 4), init_producer_id.handle),
+    Handler("OffsetForLeaderEpoch", (2, 4), offset_for_leader_epoch.handle),
+    Handler("DescribeConfigs", (1, 4), describe_configs.handle),
+    Handler("CreatePartitions", (0, 3), create_partitions.handle, decides=True),
+    Handler("DeleteGroups", (0, 2), group_admin.delete),
+    Handler("IncrementalAlterConfigs", (0, 1), incremental_alter_configs.handle, decides=True),
+    Handler("OffsetDelete", (0, 0), group_offsets.delete, group_offsets.refuse_delete, group_offsets.shape_delete),
+    Handler("DescribeCluster", (0, 2), describe_cluster.handle),
+    Handler("ConsumerGroupHeartbeat", (0, 1), group_members.consumer_heartbeat),
+    Handler("ConsumerGroupDescribe", (0, 1), group_admin.describe_consumer),
+    Handler("DescribeTopicPartitions", (0, 0), describe_topic_partitions.handle),
+)
+# fmt: on
+
+HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}

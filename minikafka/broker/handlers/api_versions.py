@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 18, (0, 4)
-
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not advertised (KAFKA-18659).
 ADVERTISED_FROM = {0: 0}
@@ -54,13 +52,8 @@ def served_versions() -> list[dict[str, int]]:
     return [
         {
             "api_key": key,
-            "min_version": ADVERTISED_FROM.get(key, HANDLERS[key].VERSIONS[0]),
-            "max_version": HANDLERS[key].VERSIONS[1],
+            "min_version": ADVERTISED_FROM.get(key, HANDLERS[key].versions[0]),
+            "max_version": HANDLERS[key].versions[1],
         }
         for key in sorted(HANDLERS)
     ]
-
-
-def own_versions() -> list[dict[str, int]]:
-    """What a client with a newer ApiVersions is told."""
-    return [{"api_key": KEY, "min_version": VERSIONS[0], "max_version": VERSIONS[1]}]

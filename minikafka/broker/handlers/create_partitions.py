@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 37, (0, 3)
-DECIDES = True
-
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 20, (1, 6)
-DECIDES = True
-
 NO_ID = bytes(16)
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 60, (0, 2)
-
 BROKERS, CONTROLLERS = 1, 2
 
 

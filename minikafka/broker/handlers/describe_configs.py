@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 32, (1, 4)
-
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     results = []

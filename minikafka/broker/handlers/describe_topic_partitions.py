@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 75, (0, 0)
-
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 
 

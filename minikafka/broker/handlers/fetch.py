@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 1, (4, 13)
-
 TOPIC_IDS = 13  # the version from which topics are named by id
 READ_COMMITTED = 1
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 10, (0, 6)
-
 GROUP, TRANSACTION = 0, 1
 
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 44, (0, 1)
-DECIDES = True
-
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 

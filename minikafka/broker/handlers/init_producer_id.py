@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 22, (0, 4)
-
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 2, (1, 7)
-
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 READ_COMMITTED = 1
 MAX_RECORDS = 60_000  # looked at in one request: less than a tenth of a second

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 3, (0, 13)
-
 NO_ID = bytes(16)
 CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
 # Sets of AclOperation codes as Kafka answers them without an authorizer: everything that the resource knows.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
-KEY, VERSIONS = 23, (2, 4)
-
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     return {

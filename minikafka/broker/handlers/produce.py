@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from minikafka.clock import Now
     from minikafka.cluster.replica import Replica
 
-KEY, VERSIONS = 0, (3, 9)
-
 ALL, NONE = -1, 0
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second

@@ -1,0 +1,110 @@
+"""What tools ask about groups: describe, list, delete."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from minikafka.cluster.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
+    from minikafka.clock import Now
+    from minikafka.coordinators.groups import Groups
+    from minikafka.coordinators.runtime import Decision
+
+# AclOperation codes that a group knows: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS.
+GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+NOT_ASKED = -(2**31)
+
+
+def describe_classic(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
+
+    Subscriptions are shown while the group is stable, shares always (the last ones). A group that is not there reads as
+    Dead; from version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). Version 3 adds authorized operations, 4 instance ids, 5
+    is flexible.
+    """
+    return {"groups": [classic(broker, request, group_id) for group_id in request.body.groups]}
+
+
+def classic(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
+    """One group, or its error."""
+    try:
+        found = broker.groups.state(group_id).describe_classic(group_id)
+    except KafkaError as error:
+        found = {"group_id": group_id, "error_code": error.error}
+    if request.version < 6 and found.get("error_code") is Error.GROUP_ID_NOT_FOUND:
+        del found["error_code"], found["error_message"]
+    return found | operations(request, found) if request.version >= 3 else found
+
+
+def describe_consumer(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ConsumerGroupDescribe (KIP-848): groups of the consumer protocol, with each member's share now and in the end.
+
+    A classic group reads as GROUP_ID_NOT_FOUND; clients then try DescribeGroups. Version 1 adds the members' kinds.
+    """
+    return {"groups": [consumer(broker, request, group_id) for group_id in request.body.group_ids]}
+
+
+def consumer(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
+    """One group, or its error."""
+    try:
+        found = broker.groups.state(group_id).describe_consumer(group_id)
+    except KafkaError as error:
+        found = {"group_id": group_id, "error_code": error.error, "error_message": error.message}
+    return found | operations(request, found)
+
+
+def operations(request: Call, found: dict[str, Any]) -> dict[str, int]:
+    asked = request.body.include_authorized_operations and not found.get("error_code")
+    return {"authorized_operations": GROUP_OPERATIONS if asked else NOT_ASKED}
+
+
+def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.
+
+    Filters by state and by type ignore upper and lower case; a client asks every broker and puts the answers together.
+    Version 3 is flexible, 4 filters by state, 5 by type.
+    """
+    states = {state.strip().lower() for state in (request.body.states_filter if request.version >= 4 else ())}
+    types = {kind.strip().lower() for kind in (request.body.types_filter if request.version >= 5 else ())}
+    found = [
+        group
+        for groups in broker.groups.loaded()
+        for group in groups.listed()
+        if (not states or group["group_state"].lower() in states) and (not types or group["group_type"] in types)
+    ]
+    return {"error_code": Error.NONE, "groups": found}
+
+
+def delete(broker: Broker, request: Call, now: Now) -> Wait:
+    """DeleteGroups (KIP-229): groups and their committed offsets go.
+
+    Only an empty group can be deleted (NON_EMPTY_GROUP). Each group has its own verdict. Version 2 is flexible.
+    """
+    deletions = {
+        group_id: broker.groups.ask(group_id, partial(delete_one, group_id), now)
+        for group_id in dict.fromkeys(request.body.groups_names)
+    }
+    for deletion in deletions.values():
+        deletion.then(lambda ended: broker.moved(ended, 1))
+
+    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+        if not expired and not all(deletion.is_done for deletion in deletions.values()):
+            return None
+        return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
+
+    return Wait(list(deletions.values()), attempt=attempt)
+
+
+def delete_one(group_id: str, groups: Groups, *_: object) -> Decision:
+    return groups.delete(group_id)
+
+
+def verdict(deletion: Wait) -> Error:
+    if deletion.error is not None:
+        return deletion.error.error
+    return Error.NONE if deletion.is_done else Error.COORDINATOR_NOT_AVAILABLE  # the node stops

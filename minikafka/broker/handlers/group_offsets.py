@@ -1,0 +1,123 @@
+"""Where groups go on reading: committed offsets are written down, looked up, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from minikafka.coordinators.offsets import NOTHING
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.calls import Call
+    from minikafka.clock import Now
+    from minikafka.cluster.waiting import Wait
+
+MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
+
+
+def commit(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """OffsetCommit (KIP-98, KIP-211): a group writes down where it goes on reading.
+
+    The commit of a member counts if the member is one and its generation (KIP-848: member epoch) is the group's; a
+    request with generation -1 and no member id is of a consumer that assigns partitions by hand, or of a tool, and
+    counts while the group is empty. Answered when the records are committed. That a partition exists is not checked by
+    Apache Kafka's coordinator, but before it: so here. Versions 2 to 4 carry a retention time, 6 the leader epoch, 7
+    brings static members, 8 is flexible, 9 the consumer protocol's epochs. (10 names topics by id.)
+    """
+    body = request.body
+    body.unknown = without_unknown(broker, body.topics)
+    body.topics = [topic for topic in body.topics if topic.partitions]
+    if not body.topics:
+        return {"topics": merged(body.unknown, ())}
+    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, request.version, now), now)
+
+
+def shape_commit(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
+    return {"topics": merged(request.body.unknown, answer["topics"])}
+
+
+def refuse_commit(request: Call, error: KafkaError) -> dict[str, Any]:
+    """The API has no error for the whole: every partition says it."""
+    return shape_commit(request, {"topics": [refused(topic, error.error) for topic in request.body.topics]})
+
+
+def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """Takes the partitions that don't exist out of a request's topics; returns the results by topic, with those."""
+    results: dict[str, dict[str, Any]] = {}
+    for topic in topics:
+        known = broker.image.topics[topic.name].partitions if topic.name in broker.image.topics else {}
+        result = results.setdefault(topic.name, {"name": topic.name, "partitions": []})
+        result["partitions"] += [
+            {"partition_index": each.partition_index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
+            for each in topic.partitions
+            if each.partition_index not in known
+        ]
+        topic.partitions = [each for each in topic.partitions if each.partition_index in known]
+    return results
+
+
+def merged(results: dict[str, dict[str, Any]], answered: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The coordinator's results beside those that it wasn't asked for."""
+    for topic in answered:
+        results[topic["name"]]["partitions"] += topic["partitions"]
+    return [result for result in results.values() if result["partitions"]]
+
+
+def refused(topic: Any, error: Error) -> dict[str, Any]:
+    partitions = [{"partition_index": each.partition_index, "error_code": error} for each in topic.partitions]
+    return {"name": topic.name, "partitions": partitions}
+
+
+def fetch(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """OffsetFetch (KIP-88, KIP-447, KIP-709): where groups go on reading.
+
+    A partition without a committed offset reads as -1, not as an error, and so does every partition of a group that
+    doesn't exist. Null topics mean all. RequireStable waits for open transactions, of which there are none here.
+    Version 2 brings an error of its own, 5 leader epochs, 6 is flexible, 7 RequireStable, 8 asks for many groups at
+    once, 9 checks a member's epoch (KIP-848). (10 names topics by id.)
+    """
+    if request.version >= MANY_GROUPS:
+        return {"groups": [of_group(broker, group, request.version) for group in request.body.groups]}
+    answer = of_group(broker, request.body, request.version)
+    del answer["group_id"]
+    if request.version < 2:
+        del answer["error_code"]
+    return answer
+
+
+def of_group(broker: Broker, asked: Message, version: int) -> dict[str, Any]:
+    """One group's offsets, or its error."""
+    member = (asked.member_id, asked.member_epoch) if version >= 9 else (None, NOTHING)
+    try:
+        found = broker.groups.state(asked.group_id).fetch(asked, *member)
+        return {"group_id": asked.group_id, "error_code": Error.NONE, **found}
+    except KafkaError as error:
+        topics = [failed(topic, error.error) for topic in asked.topics or ()] if version < 2 else []
+        return {"group_id": asked.group_id, "error_code": error.error, "topics": topics}
+
+
+def failed(topic: Any, error: Error) -> dict[str, Any]:
+    """Version 1 has no error for the whole: every partition says it."""
+    unknown = {"committed_offset": NOTHING, "metadata": "", "error_code": error}
+    return {"name": topic.name, "partitions": [{"partition_index": n, **unknown} for n in topic.partition_indexes]}
+
+
+def delete(broker: Broker, request: Call, now: Now) -> Wait:
+    """OffsetDelete (KIP-496): forget committed offsets of topics that a group no longer reads.
+
+    Refused per topic with GROUP_SUBSCRIBED_TO_TOPIC while members read it.
+    """
+    body = request.body
+    body.unknown = without_unknown(broker, body.topics)
+    return broker.groups.ask(body.group_id, lambda groups, *_: groups.delete_offsets(body), now)
+
+
+def shape_delete(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
+    return answer | {"topics": merged(request.body.unknown, answer.get("topics", ()))}
+
+
+def refuse_delete(request: Call, error: KafkaError) -> dict[str, Any]:
+    return shape_delete(request, {"error_code": error.error})
