@@ -1,4 +1,4 @@
-"""Reads the schema text (messages.py).
+"""Reads the schema text (messages.txt).
 
 One message a paragraph, one field a line, official names throughout:
 
