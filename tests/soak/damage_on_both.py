@@ -1,8 +1,9 @@
 """The same damage to a folder of Apache Kafka and to one of ours: `python -m tests.soak.damage_on_both`.
 
 Each writes 40 records into small segments, is restarted once between, and stops cleanly or is killed (SIGKILL: what
-the system was given is on the disk). One file is damaged, the broker is started again, and everything is read.
-Apache Kafka needs about ten minutes for its half.
+the system was given is on the disk). Before it is killed it has had the five seconds to checkpoint its high watermark:
+of what is younger no file but the log itself knows. One file is damaged, the broker is started again, and everything is
+read. Apache Kafka needs about ten minutes for its half.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Protocol
 
 from minikafka.server.embedded import Served
+from minikafka.storage.checkpoints import HIGH_WATERMARKS
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, crc_matches, decode_batch
 from tests.conformance.raw import Connection, batch
@@ -26,7 +29,7 @@ from tests.soak.damage import DAMAGES, STOPS
 RECORDS, BEFORE_THE_RESTART = 40, 24
 SMALL = {"internal_segment_bytes": 2000, "index_interval_bytes": 300, "retention_ms": -1}
 PATIENCE_READS = 2000  # until a started broker leads its partition
-ACKNOWLEDGED = {offset: b"order %d" % offset + bytes(80) for offset in range(RECORDS)}
+ACKNOWLEDGED = {offset: b"order %d" % offset + bytes(60 + offset) for offset in range(RECORDS)}
 
 # fmt: off
 CASES = [  # (what is damaged, which of the files of that name, how)
@@ -96,6 +99,9 @@ def write(kafka: type[Kafka], data: Path, stop: str) -> None:
             for number in numbers:
                 assert connection.produce("orders", batch(ACKNOWLEDGED[number])).error_code == 0
         if numbers.start and stop == "kill -9":
+            checkpoint = data / HIGH_WATERMARKS
+            while f"orders 0 {RECORDS}" not in (checkpoint.read_text() if checkpoint.exists() else ""):
+                time.sleep(0.1)
             broker.kill()
         else:
             broker.stop()
