@@ -12,7 +12,6 @@ import argparse
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -101,7 +100,7 @@ def write(kafka: type[Kafka], data: Path, stop: str) -> None:
         if numbers.start and stop == "kill -9":
             checkpoint = data / HIGH_WATERMARKS
             while f"orders 0 {RECORDS}" not in (checkpoint.read_text() if checkpoint.exists() else ""):
-                time.sleep(0.1)
+                pass
             broker.kill()
         else:
             broker.stop()
