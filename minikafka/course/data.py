@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 FOLDER = Path(__file__).resolve().parents[2] / "datasets"
+PACKAGE = "minikafka_datasets"
+
+
+def dataset(name: str) -> ModuleType:
+    """The generator of this data set: dataset("orders").stream("orders", count=600, seed=7)."""
+    known = _package().NAMES
+    if name not in known:
+        raise ValueError(f"there is no data set {name!r}; there are {', '.join(known)}")
+    return import_module(f"{PACKAGE}.{name}")
 
 
 @cache
-def dataset(name: str) -> ModuleType:
-    """The generator of this data set: dataset("orders").stream("orders", count=600, seed=7)."""
-    path = FOLDER / f"{name}.py"
-    if not path.exists():
-        known = sorted(found.stem for found in FOLDER.glob("[a-z]*.py"))
-        raise ValueError(f"there is no data set {name!r}; there are {', '.join(known)}")
-    spec = spec_from_file_location(f"minikafka_dataset_{name}", path)
+def _package() -> ModuleType:
+    spec = spec_from_file_location(PACKAGE, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)])
     assert spec and spec.loader
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    package = sys.modules[PACKAGE] = module_from_spec(spec)
+    spec.loader.exec_module(package)
+    return package
