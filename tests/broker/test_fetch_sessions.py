@@ -73,6 +73,15 @@ def test_kip_516_a_session_goes_on_with_names_or_with_ids_as_it_began(node, open
     assert fetch(node, session, 1, version=opened).error_code == Error.NONE
 
 
+def test_kip_595_a_session_that_goes_on_in_an_older_version_hears_of_no_diverging_epoch(node):
+    partition = {"partition": 0, "fetch_offset": 5, "last_fetched_epoch": 0, "partition_max_bytes": 1000}
+    topics = [{"topic": "orders", "partitions": [partition]}]
+    opened = node.call("Fetch", 12, max_wait_ms=0, min_bytes=0, session_epoch=0, topics=topics)
+    assert opened.responses[0].partitions[0].diverging_epoch.end_offset == 0
+    [goes_on] = fetch(node, opened.session_id, 1).responses
+    assert goes_on.partitions[0].error_code == Error.OFFSET_OUT_OF_RANGE
+
+
 def test_kip_227_epoch_minus_one_ends_the_session(node):
     session = fetch(node, 0, 0, (0, 0)).session_id
     assert fetch(node, session, -1).session_id == 0

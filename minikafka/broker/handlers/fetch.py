@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minikafka.broker.calls import Call
     from minikafka.clock import Now
 
+DIVERGING_EPOCHS = 12  # the version that can tell them; a session may be continued by an older one
 TOPIC_IDS = 13  # the version from which topics are named by id
 READ_COMMITTED = 1
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
@@ -134,12 +135,11 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
         "aborted_transactions": [] if committed else None,
         "records": b"",
     }
-    diverging = (
-        replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset) if one.last_fetched_epoch >= 0 else None
-    )
-    if diverging is not None:
-        answer["diverging_epoch"] = {"epoch": diverging[0], "end_offset": diverging[1]}
-        return answer, 0
+    if one.last_fetched_epoch >= 0 and request.version >= DIVERGING_EPOCHS:
+        diverging = replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
+        if diverging is not None:
+            answer["diverging_epoch"] = {"epoch": diverging[0], "end_offset": diverging[1]}
+            return answer, 0
     limit = min(left, one.max_bytes)
     if limit <= 0 and not must_give:
         return answer, 0
