@@ -1,5 +1,8 @@
 """What lesson 05 claims about consumer groups, run on minikafka and on Apache Kafka over TCP."""
 
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -54,11 +57,57 @@ class Member(threading.Thread):
         self.join(PATIENCE_SECONDS)
 
 
+CAREFUL = """
+import sys
+from kafka import KafkaConsumer
+from kafka.errors import CommitFailedError
+
+servers, name, session_ms = sys.argv[1:]
+consumer = KafkaConsumer(
+    name, bootstrap_servers=servers, group_id=name, auto_offset_reset="earliest", enable_auto_commit=False,
+    session_timeout_ms=int(session_ms), heartbeat_interval_ms=500,
+)
+for record in consumer:
+    print("has", record.offset, flush=True)
+    sys.stdin.readline()  # the bank takes its time
+    try:
+        consumer.commit()
+        print("committed", flush=True)
+    except CommitFailedError:
+        print("refused", flush=True)
+"""
+
+
+class CarefulProcess(threading.Thread):
+    """A member that is a process, so that a test can kill it, or let it stand still. said: its lines.
+
+    It says which record it has, waits for a line, commits, and says what came of that.
+    """
+
+    def __init__(self, changed, *words):
+        super().__init__(daemon=True)
+        self.changed, self.said = changed, []
+        command = [sys.executable, "-c", CAREFUL, *words]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.said.append(line.strip())
+                self.changed.notify_all()
+
+    def kill(self):
+        self.process.kill()
+        self.join(PATIENCE_SECONDS)
+        self.process.communicate()
+
+
 class Party:
     """The members that a test has started."""
 
     def __init__(self, servers):
         self.bootstrap, self.members, self.changed = servers, [], threading.Condition()
+        self.processes = []
 
     def start(self, name, group, rests_after=None, **settings):
         """One more member of the group, which reads the topic of this name from the start and commits nothing."""
@@ -68,16 +117,25 @@ class Party:
         self.members[-1].start()
         return self.members[-1]
 
+    def careful_process(self, name, session_ms):
+        """One more member of the group of this name, which reads the topic of this name."""
+        self.processes.append(CarefulProcess(self.changed, self.bootstrap, name, str(session_ms)))
+        self.processes[-1].start()
+        return self.processes[-1]
+
     def wait_until(self, holds):
         with self.changed:
             came = self.changed.wait_for(holds, PATIENCE_SECONDS)
-            assert came, [(member.share, member.read) for member in self.members]
+            said = [process.said for process in self.processes]
+            assert came, ([(member.share, member.read) for member in self.members], said)
 
 
 @pytest.fixture
 def party(bootstrap):
     one = Party(bootstrap)
     yield one
+    for process in one.processes:
+        process.kill()
     for member in one.members:
         member.ended.set()
     for member in one.members:
@@ -149,3 +207,35 @@ def test_kip_62_who_does_not_poll_in_time_is_out_may_not_commit_and_its_records_
     slow.rested.set()
     party.wait_until(lambda: slow.error is not None)
     assert other.read == [(0, 0), (0, 1), (0, 2)]
+
+
+def a_pair(topic, party, session_ms):
+    """A member and a careful process share two partitions: both, the topic, and the process's partition."""
+    name = topic(partitions=2)
+    other = party.start(name, name)
+    careful = party.careful_process(name, session_ms)
+    party.wait_until(lambda: len(other.share) == 1)
+    return other, careful, name, 1 - other.share[0]
+
+
+def test_a_member_that_is_killed_stays_in_the_group_while_its_session_lasts(topic, party, write):
+    other, killed, name, _ = a_pair(topic, party, session_ms=45_000)
+    killed.kill()
+    write(name, [b"order"] * 3, partition=other.share[0])
+    party.wait_until(lambda: len(other.read) == 3)
+    group = topic.admin.describe_groups([name])[name]
+    assert group["group_state"] == "Stable" and len(group["members"]) == 2 and len(other.share) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal stops a process there")
+def test_a_member_that_stands_still_longer_than_its_session_has_a_record_that_another_has_too_and_may_not_commit(
+    topic, party, write
+):
+    other, frozen, name, partition = a_pair(topic, party, session_ms=6000)
+    write(name, [b"order"], partition=partition)
+    party.wait_until(lambda: frozen.said == ["has 0"])
+    frozen.process.send_signal(signal.SIGSTOP)
+    party.wait_until(lambda: other.read == [(partition, 0)])
+    frozen.process.send_signal(signal.SIGCONT)
+    print(file=frozen.process.stdin, flush=True)
+    party.wait_until(lambda: frozen.said == ["has 0", "refused"])
