@@ -237,7 +237,7 @@ class MemberStory:
         return self._life(event, "closed", "closes", f"{event.node} closes")
 
     def _see_NodeCrashed(self, event: Event, d: Detail) -> Told | None:
-        silent = "crashes without a goodbye: the coordinator will notice when its session has timed out"
+        silent = "crashes without a goodbye, and sends no Heartbeat any more"
         return self._life(event, "crashed", silent, f"{event.node} crashes")
 
     def _see_NodeFrozen(self, event: Event, d: Detail) -> Told | None:

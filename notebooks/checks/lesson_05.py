@@ -1,6 +1,5 @@
 """Lesson 05, consumer groups: what a right answer does."""
 
-from collections import Counter
 from functools import cache
 
 from minikafka import Cluster
@@ -8,6 +7,7 @@ from minikafka.clients.errors import CommitFailedError
 from minikafka.coordinators.assignors import Member
 from minikafka.course.checks import Exercise, Rung, faults_for
 from minikafka.course.group_cases import shares_given, unsteady
+from minikafka.course.group_runs import paid_twice, pay_with, signs_of_life
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
@@ -15,20 +15,32 @@ EXIT_TICKET = (
     Question(
         "6 partitions, a group of 4, the classic protocol: a fifth consumer joins. Who decides what it reads?",
         right=2,
-        why="2. The group leader, one of the members. The coordinator collects, carries and remembers; it checks "
-        "nothing.",
+        why="2. The group leader, one of the members. The coordinator passes the shares on, and checks nothing.",
     ),
     Question(
         "a member is killed with kill -9, with default settings",
         right=3,
-        why="3. Nobody said goodbye, so its partitions wait until session.timeout.ms, 45 s, has passed without a "
-        "heartbeat. Then the others go on at its last commit.",
+        why="3. A said no goodbye. So its partitions wait until session.timeout.ms, 45 s, has passed without a sign of "
+        "life. Then the others go on at its last commit.",
     ),
     Question(
-        "each record, in a group that commits after its work",
+        "A stands still for 60 s, B takes over, then A goes on",
+        right=1,
+        why="1. A's commit: the coordinator no longer knows A. The database doesn't ask the coordinator, so the order "
+        "is paid twice. A group that commits after its work does it at least once.",
+    ),
+    Question(
+        "half of all orders have the key megamart, and the member with its partition is too slow",
+        right=3,
+        why="3. Neither. One key has one partition, and a partition has one reader in a group. More of both help the "
+        "other keys. A finer key helps megamart.",
+        lesson="02",
+    ),
+    Question(
+        "a new group with auto_offset_reset=\"latest\"",
         right=2,
-        why="2. At least once. One owner at a time is what the coordinator knows; a frozen member doesn't know it yet, "
-        "and a record that was not committed comes again.",
+        why="2. Five. A group without an offset begins where auto.offset.reset says: latest is the end of the log.",
+        lesson="01",
     ),
 )
 
@@ -242,9 +254,7 @@ def in_a_group(answer, case):
 
 LIMIT_MS = 43_500
 SESSION_MS = 45_000
-SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
-ORDERS = 100
-FIRST_MS, LAST_MS = 1000, 1000 * ORDERS
+FIRST_MS, LAST_MS = 1000, 100_000
 WITHIN = f"from {FIRST_MS} to {LAST_MS - 1}"
 MEMBERS = ("consumer A", "consumer B")
 EXAMPLE = 'Freeze("consumer A", at_ms=24_100, for_ms=60_000)'
@@ -255,30 +265,13 @@ take_faults = faults_for(EXAMPLE, Freeze, Crash, Cut, Delay, Lose, places=PLACES
 def careful(consumer, payments, wait):
     """Pays each order and commits at once. The lesson's billing."""
     while True:
-        for records in consumer.poll(timeout_ms=1000).values():
-            for record in records:
-                wait(0.4)
-                payments.add(record, record.value)
+        for [record] in consumer.poll(timeout_ms=1000, max_records=1).values():
+            wait(0.4)
+            payments.add(record, record.value)
             try:
                 consumer.commit()
             except CommitFailedError:
                 pass
-
-
-def pay_with(faults):
-    """The lesson's run: an order a second, in turn to both partitions, two members; these faults."""
-    cluster = Cluster(seed=5, faults=faults)
-    cluster.create_topic("orders", partitions=2)
-    shop = cluster.producer(client_id="shop")
-    for name in MEMBERS:
-        member = cluster.consumer(
-            "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
-        )
-        cluster.start(careful, member, cluster.table("payments"), cluster.sleep)
-    for number in range(ORDERS):
-        shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 2)
-        cluster.run(seconds=1)
-    return cluster
 
 
 def exercise_2():
@@ -307,28 +300,16 @@ def exercise_2():
 
 @cache
 def untouched():
-    return pay_with([])
-
-
-def paid_twice(cluster):
-    written = Counter(event.detail["key"] for event in cluster.trace if event.kind == "EffectWritten")
-    return [key for key, times in written.items() if times > 1]
+    return pay_with(careful, [])
 
 
 def played(faults, _):
-    return pay_with(faults).play(name="rebalance")
+    return pay_with(careful, faults).play(name="rebalance")
 
 
 def last_sign(name, at_ms):
     """(when, what) of this member's last sign of life before that moment, with no fault at all; None if none was."""
-    sent = [
-        (event.at, SIGNS_OF_LIFE[event.detail["api"]])
-        for event in untouched().trace
-        if event.kind == "RequestSent"
-        and event.node == name
-        and event.detail["api"] in SIGNS_OF_LIFE
-        and event.at <= at_ms
-    ]
+    sent = [(when_ms, what) for when_ms, what in signs_of_life(untouched().trace, name) if when_ms <= at_ms]
     return sent[-1] if sent else None
 
 
@@ -338,8 +319,8 @@ def nothing_twice(faults, _):
     for fault in faults:
         if isinstance(fault, (Freeze, Crash)) and fault.at_ms is not None and not FIRST_MS <= fault.at_ms < LAST_MS:
             return f"at_ms={fault.at_ms} is not within the run, in which both consumers are there: {WITHIN}."
-    cluster = pay_with(faults)
-    if paid_twice(cluster):
+    cluster = pay_with(careful, faults)
+    if paid_twice(cluster.trace):
         return None
     lines = ["every order is paid at most once."]
     for fault in faults:

@@ -19,7 +19,6 @@ TOO_EARLY: dict[str, set[str]] = {
 # Terms that the lesson which introduces them doesn't explain in bold or italics yet. It only gets shorter, too.
 NOT_YET_INTRODUCED = {
     "04": {"auto-commit", "dead letter", "idempotent consumer", "lag", "member", "poison record"},
-    "05": {"assignment", "classic protocol", "consumer group", "session timeout"},
     "06": {"member epoch", "rebalance listener", "rolling restart"},
     "17": {"micro-batch", "sink", "source", "trigger"},
 }
@@ -37,9 +36,10 @@ TERMS = glossary()
 
 
 def prose(number):
-    """What a learner reads in a lesson: no code, no links' addresses, nothing of "Read on"."""
+    """What a learner reads in a lesson: no code, no table of defaults, no links' addresses, nothing of "Read on"."""
     text = re.sub(r"\*\*Read on:\*\*.*?(?=\n\n|\Z)", "", contents()[number].prose, flags=re.DOTALL)
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"^\| `[\w.]+` \|.*$", "", text, flags=re.MULTILINE)  # a setting and its values
     text = re.sub(r"\[[^\]]*\]\(\d\d_\w+\.ipynb\)", " ", text)  # a lesson's title
     return re.sub(r"`[^`]*`|\]\([^)]*\)", " ", text)
 

@@ -1,0 +1,119 @@
+"""Lesson 05's groups: members that only read, and a careful pair that pays orders; and what a trace says about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minikafka.faults import Fault
+from minikafka.simulation.cluster import Cluster
+from minikafka.trace import Event
+
+GONE_AFTER_S = 15
+SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
+
+
+def read(consumer: Any) -> None:
+    """The program of a member that only reads. It ends when its consumer is closed."""
+    for _ in consumer:
+        pass
+
+
+def start_members(cluster: Cluster, names: Iterable[object], group: str = "billing", **settings: Any) -> dict[str, Any]:
+    """One consumer of orders for each name, all in this group, each with its own running program: {name: consumer}."""
+    members = {}
+    for name in map(str, names):
+        members[name] = cluster.consumer(
+            "orders", group_id=group, client_id=f"consumer {name}", auto_offset_reset="earliest", **settings
+        )
+        cluster.start(read, members[name])
+    return members
+
+
+def sell(cluster: Cluster, shop: Any, seconds: int) -> None:
+    """One order a second, with a key of its own."""
+    for number in range(seconds):
+        shop.send("orders", key=f"o-{number}", value="20 euros")
+        cluster.run(seconds=1)
+
+
+def shares(cluster: Cluster, group: str = "billing") -> str:
+    """What each member was given, as the coordinator knows it: "0 1 | 2 | nothing"."""
+    given = [[partition.partition for partition in member.partitions] for member in cluster.group(group).members]
+    return " | ".join(" ".join(map(str, share)) or "nothing" for share in sorted(given, key=lambda s: (not s, s)))
+
+
+def readers(trace: Iterable[Event]) -> dict[int, set[str]]:
+    """partition -> the consumers that have read records of it."""
+    found: dict[int, set[str]] = {}
+    for event in trace:
+        if event.kind == "RecordsPolled":
+            found.setdefault(event.detail["partition"], set()).add(event.node)
+    return found
+
+
+def gone(what_happens: Callable[[Cluster, Any], None], seconds: int = 80, **settings: Any) -> Cluster:
+    """A and B read a partition each, an order comes in every second. After 15 s this happens to A."""
+    cluster = Cluster(seed=6)
+    cluster.create_topic("orders", partitions=2)
+    shop = cluster.producer(client_id="shop")
+    members = start_members(cluster, "AB", **settings)
+    sell(cluster, shop, GONE_AFTER_S)
+    what_happens(cluster, members["A"])
+    sell(cluster, shop, seconds)
+    return cluster
+
+
+def worst_wait_ms(trace: Iterable[Event], since_ms: int = GONE_AFTER_S * 1000 - 1000) -> int:
+    """How long the unluckiest of the orders lay in the log until a consumer had it; of those written since then.
+
+    An order that nobody has had counts for nothing: the run must be long enough.
+    """
+    written: dict[tuple[int, int], int] = {}
+    waited = [0]
+    for event in trace:
+        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders" and event.at >= since_ms:
+            written[event.detail["partition"], event.detail["last_offset"]] = event.at
+        if event.kind == "RecordsPolled":
+            for offset, *_ in event.detail["records"]:
+                at = written.pop((event.detail["partition"], offset), None)
+                if at is not None:
+                    waited.append(event.at - at)
+    return max(waited)
+
+
+def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
+    """An order a second for 100 s, in turn to two partitions; two members pay them by this program.
+
+    The program gets its consumer, the table payments and a function to wait for so many seconds.
+    """
+    cluster = Cluster(seed=5, faults=faults)
+    cluster.create_topic("orders", partitions=2)
+    shop = cluster.producer(client_id="shop")
+    for name in ("consumer A", "consumer B"):
+        member = cluster.consumer(
+            "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
+        )
+        cluster.start(program, member, cluster.table("payments"), cluster.sleep)
+    for number in range(100):
+        shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 2)
+        cluster.run(seconds=1)
+    return cluster
+
+
+def paid_twice(trace: Iterable[Event]) -> list[str]:
+    """The orders that were written to the table more than once."""
+    written = Counter(event.detail["key"] for event in trace if event.kind == "EffectWritten")
+    return [key for key, times in written.items() if times > 1]
+
+
+def refused_commits(trace: Iterable[Event]) -> list[str]:
+    """The errors that commits were answered with."""
+    return [event.detail["error"] for event in trace if event.kind == "CommitFailed"]
+
+
+def signs_of_life(trace: Iterable[Event], member: str) -> list[tuple[int, str]]:
+    """What this member sent that the coordinator counts: (when in ms, "heartbeat" or "commit")."""
+    sent = [event for event in trace if event.kind == "RequestSent" and event.node == member]
+    return [(event.at, SIGNS_OF_LIFE[event.detail["api"]]) for event in sent if event.detail["api"] in SIGNS_OF_LIFE]
