@@ -118,7 +118,7 @@ class ApacheKafka:
         """Formats the data folder if it is new, starts the broker and waits until it answers."""
         config = self.folder / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
-        if not (self.data / "meta.properties").exists():
+        if not self.data.exists() or not any(self.data.iterdir()):
             cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
             done = java_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
             if done.returncode:

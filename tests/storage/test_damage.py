@@ -2,25 +2,31 @@
 
 `python -m tests.soak.damage` tries all files, with several seeds. MINIKAFKA_DAMAGE_SEEDS asks for more seeds here.
 
-What Apache Kafka 4.3.1 did with a folder of its own: 40 records in three segments, a clean stop, one file damaged.
+What Apache Kafka 4.3.1 and this broker do with a folder of their own (`python -m tests.soak.damage_on_both`: 40 records
+in small segments; one file damaged after a clean stop, and after kill -9 with all checkpoints written). "Silent": records
+are gone, and neither the log nor a reader's error says so.
 
-    damage                               Apache Kafka                             here
-    old segment: a bit in a batch        the reader's checksum fails              the same
-    old segment: halved, or empty        starts; 9, or 17 records gone, silent    starts, the gap is told
-    old segment: deleted                 starts, 17 records gone, a warning       starts, the gap is told
-    old segment: garbage                 starts, every read fails                 refuses
-    newest segment: halved               starts, 6 records gone, silent           starts, told
-    newest segment: deleted              starts, 6 records gone, a warning        starts, told
-    old .index: garbage                  starts, 17 records not found, silent     starts, all there, the index is new
-    old .index: deleted                  starts, all there                        the same
-    metadata log: a bit                  refuses                                  the same
-    metadata log: halved, or deleted     starts, without the topic                refuses
-    quorum-state: garbage / deleted      refuses / starts                         the same
-    meta.properties: garbage / deleted   refuses / refuses                        the same
-    partition.metadata: garbage          refuses                                  starts, told
-    partition.metadata: deleted          starts, the topic is empty, "-stray"     starts, all there
-    a checkpoint: garbage                refuses                                  starts, told; epochs are begun anew
-    foo.index beside the log             refuses (NumberFormatException)          leaves it alone
+    damage                              Apache Kafka                                here
+    oldest segment: a bit               a reader's checksum fails                   the same
+    oldest segment: halved, empty       7, 13 gone, silent                          7, 13 gone, told
+    oldest segment: deleted             13 gone, silent                             13 gone, told
+    oldest segment: garbage, zeros      starts, a reader sees CORRUPT_MESSAGE       refuses
+    newest segment: a bit               clean stop: a reader's checksum fails       the same
+                                        killed: 1 gone, silent                      1 gone, told
+    newest segment: halved              clean stop: 4, killed: 2 gone, silent       2 gone, told
+    newest segment: empty, deleted      4 gone, silent                              4 gone, told
+    newest segment: garbage             clean stop: refuses                         the same
+                                        killed: 4 gone, silent                      4 gone, told
+    newest segment: garbage behind      all there                                   all there, told
+    an index: garbage, deleted          all there                                   all there, garbage is told
+    metadata log: a bit                 all there, or the topic is gone             refuses
+    metadata log: halved                all there                                   refuses
+    metadata log: deleted               the topic is gone                           refuses
+    quorum-state: garbage / deleted     refuses / all there                         the same
+    meta.properties: garbage, deleted   refuses                                     the same
+    partition.metadata: garbage         refuses                                     all there, told
+    partition.metadata: deleted         starts, the topic is empty, silent          all there
+    a checkpoint: garbage / deleted     refuses / all there                         all there, garbage is told
 """
 
 import os
