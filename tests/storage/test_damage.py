@@ -3,8 +3,8 @@
 `python -m tests.soak.damage` tries all files, with several seeds. MINIKAFKA_DAMAGE_SEEDS asks for more seeds here.
 
 What Apache Kafka 4.3.1 and this broker do with a folder of their own (`python -m tests.soak.damage_on_both`: 40 records
-in small segments; one file damaged after a clean stop, and after kill -9 with all checkpoints written). "Silent": records
-are gone, and neither the log nor a reader's error says so.
+in small segments; one file damaged after a clean stop, and after kill -9 with all checkpoints written). "Silent":
+records are gone, and neither the log nor a reader's error says so.
 
     damage                              Apache Kafka                                here
     oldest segment: a bit               a reader's checksum fails                   the same
