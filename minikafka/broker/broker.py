@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Hashable, Sequence
+from random import Random
 
 from minikafka.broker.calls import Call, Client, refusal
 from minikafka.broker.config import BrokerConfig
@@ -31,7 +32,7 @@ from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk, Random
+from minikafka.storage.disk import Disk
 from minikafka.storage.errors import as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages

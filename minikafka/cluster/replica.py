@@ -20,8 +20,8 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Appended, Log
-from minikafka.storage.system import Buffer
 from minikafka.trace import Trace
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, raw_records
 

@@ -18,8 +18,8 @@ from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.metadata import Address
 from minikafka.simulation.clock import Clock
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.network import Link, Network
-from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name
-from minikafka.storage.system import Buffer
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord
 from minikafka.wire.records import (
     BATCH_OVERHEAD,

@@ -1,16 +1,8 @@
-"""What a log is told from outside: its configs and the time."""
+"""What a log is told from outside."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
-
-
-class Now(Protocol):
-    """The time: wall_ms is ms since 1970."""
-
-    @property
-    def wall_ms(self) -> int: ...
 
 
 @dataclass(frozen=True)

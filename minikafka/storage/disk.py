@@ -1,4 +1,5 @@
-"""The file interface: all that a node may ask of a disk; a real folder, and a disk in memory that fails on request.
+"""The file interface: all that a node may ask of a disk; and the real one, a folder of the file system. The disk of the
+simulation, in memory, is simulation/memory_disk.py.
 
 Paths are relative, with forward slashes. Files only grow at the end, are cut, or are replaced whole: a log needs no
 more. Nothing is mapped into memory: a mapped file that cannot be read kills the process instead of raising an error,
@@ -9,7 +10,6 @@ What is written survives the death of the process at once, and a power loss only
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections import OrderedDict
@@ -17,17 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from minikafka.storage.system import Buffer, lock, pread, pwrite, sync_folder
+from minikafka.storage.system import lock, pread, pwrite, sync_folder
+from minikafka.wire.crc import Buffer
 
 MAX_OPEN_FILES = 200  # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
-_SECTOR = 512  # bytes that a disk writes at once
-
-
-class Random(Protocol):
-    """A source of randomness, such as random.Random: the core is handed one and asks it for nothing but this."""
-
-    def random(self) -> float:
-        """From 0 up to, but not including, 1."""
 
 
 class File(Protocol):
@@ -223,176 +216,3 @@ def _cut(handle: int, size: int) -> None:
         os.ftruncate(handle, size)
     except OSError:
         pass
-
-
-class MemoryFile:
-    """A file of a MemoryDisk."""
-
-    def __init__(self, disk: MemoryDisk) -> None:
-        self._disk = disk
-        self.data = bytearray()
-        self.durable_size: int | None = None  # at the last flush
-        self.durable_tail = b""  # the end of what was flushed, where a cut took it away since
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    def pread(self, size: int, at: int) -> bytes:
-        return bytes(memoryview(self.data)[at : at + size])
-
-    def append(self, buffers: Sequence[Buffer]) -> None:
-        size = sum(map(len, buffers))
-        self._disk.take(size)
-        for buffer in buffers:
-            self.data += buffer
-
-    def truncate(self, size: int) -> None:
-        if self.durable_size is not None:
-            kept = self.durable_size - len(self.durable_tail)
-            if size < kept:
-                self.durable_tail = bytes(self.data[size:kept]) + self.durable_tail
-        self._disk.give_back(len(self.data) - size)
-        del self.data[size:]
-
-    def flush(self) -> None:
-        self.durable_size, self.durable_tail = len(self.data), b""
-
-    def close(self) -> None:
-        pass
-
-    def lose_power(self, random: Random) -> bool:
-        """Keep what survives; False if not even the file does."""
-        if self.durable_size is None:
-            if random.random() < 0.3:
-                self._disk.give_back(len(self.data))
-                return False
-            flushed = 0
-        elif self.durable_tail and random.random() < 0.5:
-            kept = self.durable_size - len(self.durable_tail)
-            self._disk.give_back(len(self.data) - self.durable_size)
-            self.data[kept:] = self.durable_tail
-            flushed = self.durable_size
-        else:
-            flushed = self.durable_size - len(self.durable_tail)
-        survives = flushed + int(random.random() * (len(self.data) - flushed + 1))
-        self._disk.give_back(len(self.data) - survives)
-        del self.data[survives:]
-        if survives > flushed and random.random() < 0.3:
-            at = flushed + int(random.random() * (survives - flushed))
-            end = min(at + _SECTOR, survives)
-            self.data[at:end] = bytes(end - at)
-        self.flush()
-        return True
-
-
-class MemoryDisk:
-    """Files in memory, for simulations; a disk that fails as real ones do: it fills up, its process dies, its power
-    goes.
-
-    A dead process loses nothing that was written. A power loss is harsher: of what was appended to a file since its
-    last flush, a part survives, and within that part a sector may be left as zeros, since a disk writes in any order.
-    A file that was never flushed may be gone, a cut that was not flushed may be undone. Renames, removals and atomic
-    writes survive: a journaling file system orders them. capacity_bytes: None has no end; it may be changed at any
-    time.
-    """
-
-    def __init__(self, capacity_bytes: int | None = None) -> None:
-        self.capacity_bytes = capacity_bytes
-        self.used_bytes = 0
-        self._files: dict[str, MemoryFile] = {}
-        self._folders: set[str] = {""}
-        self._locked: set[str] = set()
-
-    # -- what goes wrong
-
-    def crash(self) -> None:
-        """The process dies: its locks are free, and what it wrote is there."""
-        self._locked.clear()
-
-    def lose_power(self, random: Random) -> None:
-        """The machine dies: what was not flushed is lost, or torn."""
-        self.crash()
-        for path, file in sorted(self._files.items()):
-            if not file.lose_power(random):
-                del self._files[path]
-
-    def take(self, size: int) -> None:
-        """Count bytes that are about to be written; OSError ENOSPC if they don't fit."""
-        if self.capacity_bytes is not None and self.used_bytes + size > self.capacity_bytes:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self.used_bytes += size
-
-    def give_back(self, size: int) -> None:
-        self.used_bytes -= size
-
-    # -- the interface of a disk
-
-    def open(self, path: str, create: bool = True) -> MemoryFile:
-        if path not in self._files:
-            if not create or path.rpartition("/")[0] not in self._folders:
-                raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-            self._files[path] = MemoryFile(self)
-        return self._files[path]
-
-    def exists(self, path: str) -> bool:
-        return path in self._files or path in self._folders
-
-    def listdir(self, path: str) -> list[str]:
-        if path not in self._folders:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-        inside = f"{path}/" if path else ""
-        entries = {entry for entry in (*self._files, *self._folders) if entry.startswith(inside) and entry != path}
-        return sorted({entry[len(inside) :].partition("/")[0] for entry in entries if entry})
-
-    def mkdir(self, path: str) -> None:
-        parts = path.split("/")
-        self._folders.update("/".join(parts[: length + 1]) for length in range(len(parts)))
-
-    def rename(self, old: str, new: str) -> None:
-        if old in self._files:
-            if new in self._files:
-                self.remove(new)
-            self._files[new] = self._files.pop(old)
-            return
-        if old not in self._folders:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", old)
-        self._folders = {_moved(path, old, new) for path in self._folders}
-        self._files = {_moved(path, old, new): file for path, file in self._files.items()}
-
-    def remove(self, path: str) -> None:
-        if path not in self._files:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-        self.give_back(self._files.pop(path).size)
-
-    def rmtree(self, path: str) -> None:
-        if path not in self._folders:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-        for name in [name for name in self._files if name.startswith(f"{path}/")]:
-            self.remove(name)
-        self._folders = {name for name in self._folders if name != path and not name.startswith(f"{path}/")}
-
-    def read(self, path: str) -> bytes:
-        return bytes(self.open(path, create=False).data)
-
-    def write_atomic(self, path: str, data: bytes, sync: bool = True) -> None:
-        file = self.open(f"{path}.tmp")
-        file.truncate(0)
-        try:
-            file.append([data])
-        except OSError:
-            self.remove(f"{path}.tmp")
-            raise
-        if sync:
-            file.flush()
-        self.rename(f"{path}.tmp", path)
-
-    def lock(self, path: str) -> bool:
-        if path in self._locked:
-            return False
-        self._locked.add(path)
-        return True
-
-
-def _moved(path: str, old: str, new: str) -> str:
-    return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path

@@ -32,18 +32,18 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from minikafka.clock import Now
 from minikafka.storage import recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
 from minikafka.storage.config import LogConfig as LogConfig
-from minikafka.storage.config import Now
 from minikafka.storage.disk import Disk
 from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
-from minikafka.storage.system import Buffer
 from minikafka.trace import Trace
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, stamp
 from minikafka.wire.records import batches as whole_batches

@@ -13,7 +13,7 @@ from struct import Struct
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
 from minikafka.storage.index import Entry, offset_index, time_index
-from minikafka.storage.system import Buffer
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.records import (
     BATCH_OVERHEAD,

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import IO
 
-Buffer = bytes | bytearray | memoryview
+from minikafka.wire.crc import Buffer
 
 if sys.platform == "win32":
     import msvcrt

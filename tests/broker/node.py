@@ -7,7 +7,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Done, Reply
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.records import batches, decode_batch, encode_batch

@@ -8,7 +8,8 @@ import pytest
 from minikafka.broker.broker import Notice
 from minikafka.broker.config import BrokerConfig
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.storage.disk import FolderDisk, MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.storage.disk import FolderDisk
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, encode_batch
 from tests.broker.node import Node, values
@@ -123,10 +124,10 @@ def test_a_log_that_the_metadata_does_not_know_is_set_aside_as_by_kafka():
     other.produce("theirs", "x")
     other.broker.stop(other.now)
     node.broker.stop(node.now)
-    for path in list(other.disk._files):
+    node.disk.mkdir("theirs-0")
+    for path, file in other.disk.files().items():
         if path.startswith("theirs-0/"):
-            node.disk.mkdir("theirs-0")
-            node.disk.write_atomic(path, other.disk.read(path))
+            node.disk.write_atomic(path, bytes(file.data))
     node.start()
     [renamed] = [name for name in node.disk.listdir("") if name.startswith("theirs-0")]
     assert renamed.endswith("-stray")
@@ -142,13 +143,16 @@ def test_a_log_that_the_metadata_does_not_know_is_set_aside_as_by_kafka():
 @pytest.mark.parametrize("again", [False, True])
 def test_the_deletion_of_a_topic_that_a_crash_cut_short_goes_on(again):
     node = used()
-    log = {path: node.disk.read(path) for path in node.disk._files if path.startswith("orders-0/")}
+    log = {path: bytes(file.data) for path, file in node.disk.files().items() if path.startswith("orders-0/")}
     node.call("DeleteTopics", 5, topic_names=["orders"], timeout_ms=1000)
     if again:
         node.create_topic("orders")
     node.disk.crash()
+    for name in node.disk.listdir(""):  # as if the crash had come before the folder was renamed
+        if name.startswith("orders-0"):
+            node.disk.rmtree(name)
     node.disk.mkdir("orders-0")
-    for path, content in log.items():  # as if the crash had come before the folder was renamed
+    for path, content in log.items():
         node.disk.write_atomic(path, content)
     node.start()
     assert said(node) == []

@@ -8,7 +8,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.quorum import Voter
 from minikafka.cluster.replica import Replica
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.records import encode_batch, read_header

@@ -7,7 +7,7 @@ from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import Codec, CoordinatorRecord, Decision, Runtime
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record

@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.clock import Now
 from minikafka.coordinators.runtime import TICK_RETRY_MS, Decision
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch, read_header
 from tests.coordinators.scene import ALONE, NOW, TWO, WRITE_TIMEOUT_MS, Scene, record

@@ -1,6 +1,6 @@
 """Records of a transaction in a coordinator's log (KIP-98): they count when the marker says so."""
 
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.records import encode_batch, encode_end_transaction, read_header
 from tests.coordinators.scene import ALONE, NOW, Scene, record

@@ -8,7 +8,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.server import shell
 from minikafka.server.addresses import listen_socket
 from minikafka.server.shell import Server
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire.messages import encode_request
 

@@ -15,9 +15,9 @@ from minikafka.server.addresses import listen_socket
 from minikafka.server.shell import Server
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.kernel import Kernel
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.network import Network
 from minikafka.simulation.processes import BrokerProcess
-from minikafka.storage.disk import MemoryDisk
 from minikafka.trace import Trace
 from minikafka.wire.messages import encode_request
 from minikafka.wire.records import encode_batch

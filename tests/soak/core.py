@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.broker import Broker, Close, Done, Notice, Now, Reply
 from minikafka.broker.config import BrokerConfig
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.messages import decode_response, encode_request

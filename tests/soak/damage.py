@@ -60,7 +60,7 @@ class Folder:
     acknowledged: dict
 
     def files(self):
-        return sorted(self.disk._files)
+        return list(self.disk.files())
 
 
 def written(stop):

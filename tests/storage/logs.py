@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.records import batches, decode_batch, encode_batch

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.cleaner import Cleaner, find_dirt
-from minikafka.storage.disk import MemoryDisk
 from minikafka.wire.errors import KafkaError
 from tests.storage.tables import BUFFER_BYTES, clean, compact, entries, fail, open_table, put, roll
 

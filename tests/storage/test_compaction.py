@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.records import encode_batch, encode_control_batch, encode_end_transaction
 from tests.storage.logs import Now
 from tests.storage.tables import (

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from minikafka.storage.disk import FolderDisk, MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.storage.disk import FolderDisk
 from tests.storage.crashing import Crash, CrashingDisk
 from tests.storage.tables import DAY_MS, compact, entries, open_table, put, recovered_table, roll, table
 

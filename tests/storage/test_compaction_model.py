@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.cleaner import find_dirt
 from minikafka.storage.compaction import Compaction
-from minikafka.storage.disk import MemoryDisk
 from minikafka.wire.records import batches, decode_batch
 from tests.storage.crashing import Crash, CrashingDisk
 from tests.storage.logs import Now

@@ -2,8 +2,8 @@
 
 import pytest
 
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.compaction import DECODING_COST, Compaction
-from minikafka.storage.disk import MemoryDisk
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import read_header, stamp

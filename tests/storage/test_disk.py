@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import (
     read_meta_properties,
     read_offsets,
@@ -16,7 +17,7 @@ from minikafka.storage.checkpoints import (
     write_meta_properties,
     write_offsets,
 )
-from minikafka.storage.disk import FolderDisk, MemoryDisk
+from minikafka.storage.disk import FolderDisk
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -61,6 +62,9 @@ def test_folders_are_made_listed_renamed_and_removed(disk):
     assert disk.listdir("orders-0") == ["a.log", "b.log", "deep"]
     disk.rename("orders-0", "orders-0.x-delete")
     assert not disk.exists("orders-0") and disk.read("orders-0.x-delete/b.log") == b"b"
+    with pytest.raises(OSError):
+        disk.rename("c", "orders-0.x-delete")
+    assert not disk.exists("c/a.log") and disk.listdir("") == ["c", "orders-0.x-delete"]
     disk.remove("orders-0.x-delete/b.log")
     assert disk.listdir("orders-0.x-delete") == ["a.log", "deep"]
     disk.rmtree("orders-0.x-delete")

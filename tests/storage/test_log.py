@@ -2,8 +2,8 @@
 
 import pytest
 
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import read_partition_metadata
-from minikafka.storage.disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, batches, crc_matches, decode_batch, read_header
 from tests.storage.logs import TOPIC_ID, Now, append, batch, filled, open_log, recovered, values

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches, crc_matches, decode_batch
 from tests.storage.logs import Now, batch, open_log, recovered, values

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from minikafka.storage.disk import MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.producer_state import Producer, decode_snapshot, encode_snapshot
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_end_transaction, read_header

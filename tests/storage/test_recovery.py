@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from minikafka.storage.disk import FolderDisk, MemoryDisk
+from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.storage.disk import FolderDisk
 from minikafka.storage.index import offset_index, time_index
 from minikafka.storage.producer_state import encode_snapshot
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET

@@ -1,0 +1,210 @@
+"""A disk in memory. It fails as real ones do: it fills up, its process dies, its power goes.
+
+A dead process loses nothing that was written. A power loss is harsher. Of what was appended to a file since its last
+flush, a part survives, and within that part a sector may be left as zeros, since a disk writes in any order. A file
+that was never flushed may be gone; a cut that was not flushed may be undone. Renames, removals and atomic writes
+survive: a journaling file system orders them.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from minikafka.wire.crc import Buffer
+
+_SECTOR = 512  # bytes that a disk writes at once
+
+Folder = dict[str, Any]  # by name: a MemoryFile, or the Folder of this name
+
+
+class MemoryFile:
+    """A file of a MemoryDisk."""
+
+    def __init__(self, disk: MemoryDisk) -> None:
+        self._disk = disk
+        self.data = bytearray()
+        self.durable_size: int | None = None  # at the last flush
+        self.durable_tail = b""  # the end of what was flushed, where a cut took it away since
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def pread(self, size: int, at: int) -> bytes:
+        return bytes(memoryview(self.data)[at : at + size])
+
+    def append(self, buffers: Sequence[Buffer]) -> None:
+        size = sum(map(len, buffers))
+        self._disk.take(size)
+        for buffer in buffers:
+            self.data += buffer
+
+    def truncate(self, size: int) -> None:
+        if self.durable_size is not None:
+            kept = self.durable_size - len(self.durable_tail)
+            if size < kept:
+                self.durable_tail = bytes(self.data[size:kept]) + self.durable_tail
+        self._disk.give_back(len(self.data) - size)
+        del self.data[size:]
+
+    def flush(self) -> None:
+        self.durable_size, self.durable_tail = len(self.data), b""
+
+    def close(self) -> None:
+        pass
+
+    def lose_power(self, random: Random) -> bool:
+        """Keep what survives; False if not even the file does."""
+        if self.durable_size is None:
+            if random.random() < 0.3:
+                return False
+            flushed = 0
+        elif self.durable_tail and random.random() < 0.5:
+            kept = self.durable_size - len(self.durable_tail)
+            self._disk.give_back(len(self.data) - self.durable_size)
+            self.data[kept:] = self.durable_tail
+            flushed = self.durable_size
+        else:
+            flushed = self.durable_size - len(self.durable_tail)
+        survives = flushed + int(random.random() * (len(self.data) - flushed + 1))
+        self._disk.give_back(len(self.data) - survives)
+        del self.data[survives:]
+        if survives > flushed and random.random() < 0.3:
+            at = flushed + int(random.random() * (survives - flushed))
+            end = min(at + _SECTOR, survives)
+            self.data[at:end] = bytes(end - at)
+        self.flush()
+        return True
+
+
+class MemoryDisk:
+    """A Disk (storage/disk.py) in memory. capacity_bytes: None means no limit; it may be changed at any time."""
+
+    def __init__(self, capacity_bytes: int | None = None) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.used_bytes = 0
+        self._root: Folder = {}
+        self._locked: set[str] = set()
+
+    def files(self) -> dict[str, MemoryFile]:
+        """All files by path, in order."""
+        return dict(sorted(_files("", self._root)))
+
+    # -- what goes wrong
+
+    def crash(self) -> None:
+        """The process dies: its locks are free, and what it wrote is there."""
+        self._locked.clear()
+
+    def lose_power(self, random: Random) -> None:
+        """The machine dies: what was not flushed is lost, or torn."""
+        self.crash()
+        for path, file in self.files().items():
+            if not file.lose_power(random):
+                self.remove(path)
+
+    def take(self, size: int) -> None:
+        """Count bytes that are about to be written; OSError ENOSPC if they don't fit."""
+        if self.capacity_bytes is not None and self.used_bytes + size > self.capacity_bytes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.used_bytes += size
+
+    def give_back(self, size: int) -> None:
+        self.used_bytes -= size
+
+    # -- the interface of a disk
+
+    def open(self, path: str, create: bool = True) -> MemoryFile:
+        folder, name = self._place(path)
+        if name not in folder:
+            if not create:
+                raise _absent(path)
+            folder[name] = MemoryFile(self)
+        return folder[name]
+
+    def exists(self, path: str) -> bool:
+        try:
+            folder, name = self._place(path)
+        except FileNotFoundError:
+            return False
+        return name in folder
+
+    def listdir(self, path: str) -> list[str]:
+        folder, _ = self._place(f"{path}/" if path else "")
+        return sorted(folder)
+
+    def mkdir(self, path: str) -> None:
+        folder = self._root
+        for name in path.split("/"):
+            folder = folder.setdefault(name, {})
+
+    def rename(self, old: str, new: str) -> None:
+        source, old_name = self._find(old)
+        target, new_name = self._place(new)
+        if new_name in target:
+            self.remove(new)
+        target[new_name] = source.pop(old_name)
+
+    def remove(self, path: str) -> None:
+        folder, name = self._find(path)
+        if not isinstance(folder[name], MemoryFile):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        self.give_back(folder.pop(name).size)
+
+    def rmtree(self, path: str) -> None:
+        folder, name = self._find(path)
+        for _, file in _files("", folder.pop(name)):
+            self.give_back(file.size)
+
+    def read(self, path: str) -> bytes:
+        return bytes(self.open(path, create=False).data)
+
+    def write_atomic(self, path: str, data: bytes, sync: bool = True) -> None:
+        file = self.open(f"{path}.tmp")
+        file.truncate(0)
+        try:
+            file.append([data])
+        except OSError:
+            self.remove(f"{path}.tmp")
+            raise
+        if sync:
+            file.flush()
+        self.rename(f"{path}.tmp", path)
+
+    def lock(self, path: str) -> bool:
+        if path in self._locked:
+            return False
+        self._locked.add(path)
+        return True
+
+    def _place(self, path: str) -> tuple[Folder, str]:
+        """The folder that a path leads to, and the name in it."""
+        folder: Any = self._root
+        *parents, name = path.split("/")
+        for parent in parents:
+            folder = folder.get(parent)
+            if not isinstance(folder, dict):
+                raise _absent(path)
+        return folder, name
+
+    def _find(self, path: str) -> tuple[Folder, str]:
+        """The same for what has to be there."""
+        folder, name = self._place(path)
+        if name not in folder:
+            raise _absent(path)
+        return folder, name
+
+
+def _files(prefix: str, folder: Folder) -> Iterator[tuple[str, MemoryFile]]:
+    for name, entry in folder.items():
+        if isinstance(entry, MemoryFile):
+            yield prefix + name, entry
+        else:
+            yield from _files(f"{prefix}{name}/", entry)
+
+
+def _absent(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "No such file or directory", path)
