@@ -1,8 +1,8 @@
 """The shell that gives a broker real sockets, real files and real time.
 
-serve.py is the command; shell.py runs one node; connection.py turns bytes into frames and back; budget.py bounds the
-memory of all connections, open_files.py their number; addresses.py finds a port and says who has it; log.py speaks to
-whoever looks after the server, with the plain-words lines of --verbose from handshakes.py; embedded.py runs the server
-as a child process, for tests and lessons. All protocol knowledge stays in the broker: the shell knows only that a frame
-has a size before it.
+serve.py is the command; shell.py runs one node; connection.py turns bytes into frames and back; folder_disk.py holds
+files; budget.py bounds the memory of all connections, open_files.py their number; addresses.py finds a port and says
+who has it; log.py speaks to whoever looks after the server, with the plain-words lines of --verbose from handshakes.py;
+embedded.py runs the server as a child process, for tests and lessons. All protocol knowledge stays in the broker: the
+shell knows only that a frame has a size before it.
 """

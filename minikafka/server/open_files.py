@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minikafka.server.addresses import CannotServe
-from minikafka.storage.disk import MAX_OPEN_FILES
+from minikafka.server.folder_disk import MAX_OPEN_FILES
 
 WANTED = 10_240  # systems give 256 (macOS) or 1,024 unless asked for more; macOS never gives more than this
 SPARE = 50  # standard streams, the listener, the loop's own, the lock, the trace, a checkpoint that is being written

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server.addresses import CannotServe, listen_socket
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
 from minikafka.storage.data_folder import refuse_others
-from minikafka.storage.disk import FolderDisk
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 

@@ -42,7 +42,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.storage.errors import as_storage_errors
-from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name
+from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord
 from minikafka.wire.records import (
@@ -53,7 +53,6 @@ from minikafka.wire.records import (
     BatchHeader,
     RawRecord,
     assemble,
-    batches,
     control_type,
     crc_matches,
     encode_raw,
@@ -208,15 +207,15 @@ class Compaction:
     def _note_keys(self) -> Generator[int, None, None]:
         for segment, end in self._with_ends():
             if end > self._first_dirty_offset:
-                for piece in segment.pieces(segment.position_before(self._first_dirty_offset), _PIECE_BYTES):
-                    for header, batch in batches(piece):
-                        if self._latest.wants(header):
-                            for record in self._records(header, batch):
-                                self._latest.note(header, record)
-                                if self._work_bytes >= _SLICE_BYTES:
-                                    yield from self._pause()
-                        elif self._latest.full:
-                            return
+                position = segment.position_before(self._first_dirty_offset)
+                for header, batch in segment.batches(position, _PIECE_BYTES):
+                    if self._latest.wants(header):
+                        for record in self._records(header, batch):
+                            self._latest.note(header, record)
+                            if self._work_bytes >= _SLICE_BYTES:
+                                yield from self._pause()
+                    elif self._latest.full:
+                        return
 
     def _groups(self) -> list[list[Segment]]:
         """Neighbours that fit into one segment even if nothing goes, the log and the indexes."""
@@ -247,17 +246,14 @@ class Compaction:
         last_offsets = {producer.batches[-1].last_offset for producer in known if producer.batches}
         records_before = records_after = 0
         for segment in group:
-            for piece in segment.pieces(0, _PIECE_BYTES):
-                kept: list[Buffer] = []
-                for header, batch in batches(piece):
-                    last = header.last_offset in last_offsets or header.next_offset == self._end_offset
-                    rest = yield from self._clean(header, batch, last)
-                    records_before += header.records_count
-                    if rest:
-                        kept.append(rest)
-                        records_after += read_header(rest).records_count
-                if kept:
-                    cleaned.append(b"".join(kept), [read_header(rest) for rest in kept], None)
+            for header, batch in segment.batches(0, _PIECE_BYTES):
+                last = header.last_offset in last_offsets or header.next_offset == self._end_offset
+                rest = yield from self._clean(header, batch, last)
+                records_before += header.records_count
+                if rest:
+                    kept = read_header(rest)
+                    cleaned.append(rest, [kept], None)
+                    records_after += kept.records_count
         sizes = sum(segment.size for segment in group), cleaned.size
         next_offset = self._swap(group, cleaned)
         self._cleaned = None
@@ -330,7 +326,7 @@ class Compaction:
             first = segments.index(group[0])
             segments[first : first + len(group)] = [replacement]
         self._sizes = [segment.size for segment in self._segments]
-        log.producers.keep_snapshots({segment.base_offset for segment in log.segments})
+        log.keep_snapshots()
         return log.segments[log.segments.index(replacement) + 1].base_offset
 
     def _pause(self) -> Generator[int, None, None]:
@@ -362,25 +358,23 @@ def empty(header: BatchHeader) -> bytes:
 
 def finish_swap(log: Log) -> None:
     """What a crash left of a pass: finish the swap if the new segment is complete, else forget it."""
-    disk, names = log.disk, log.disk.listdir(log.directory)
-    unfinished = [name for name in names if name.endswith(CLEANED)]
-    swaps = [name for name in names if name.endswith(SWAP)]
-    for name in [name for name in swaps if unfinished and _offset(name) >= _offset(unfinished[0])] + unfinished:
-        disk.remove(f"{log.directory}/{name}")
-    if unfinished:
-        return
-    for swap in [name for name in swaps if name.endswith(LOG + SWAP)]:
-        segment = log.open_segment(_offset(swap), SWAP)
+    disk, directory = log.disk, log.directory
+
+    def files(*endings: str) -> list[tuple[str, int]]:
+        found = [(name, offset_in(name)) for name in disk.listdir(directory) if name.endswith(endings)]
+        return [(name, offset) for name, offset in found if offset is not None]
+
+    unfinished = files(CLEANED)
+    for name, offset in files(CLEANED, SWAP) if unfinished else ():
+        if offset >= unfinished[0][1]:
+            disk.remove(f"{directory}/{name}")
+    for _, base_offset in files(LOG + SWAP):
+        segment = log.open_segment(base_offset, SWAP)
         end = segment.next_offset()
         segment.close()
-        for name in names:
-            if name.endswith(FILES) and segment.base_offset <= _offset(name) < end:
-                disk.remove(f"{log.directory}/{name}")
+        for name, offset in files(*FILES):
+            if base_offset <= offset < end:
+                disk.remove(f"{directory}/{name}")
     for kind in FILES:
-        for name in disk.listdir(log.directory):
-            if name.endswith(kind + SWAP):
-                disk.rename(f"{log.directory}/{name}", f"{log.directory}/{name.removesuffix(SWAP)}")
-
-
-def _offset(name: str) -> int:
-    return int(name.partition(".")[0])
+        for name, _ in files(kind + SWAP):
+            disk.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")

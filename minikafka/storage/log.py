@@ -33,7 +33,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from minikafka.clock import Now
-from minikafka.storage import recovery, retention
+from minikafka.storage import data_folder, recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
 from minikafka.storage.config import LogConfig as LogConfig
 from minikafka.storage.disk import Disk
@@ -216,13 +216,13 @@ class Log:
         if offset >= up_to_offset:
             return []
         with as_storage_errors(self.directory):
-            for segment in self.segments[self._segment_of(offset) :]:
+            for segment in self.segments[self.segment_of(offset) :]:
                 found = segment.read(offset, max_bytes, up_to_offset, min_one)
                 if found is not None:
                     return [found] if found else []
         return []
 
-    def _segment_of(self, offset: int) -> int:
+    def segment_of(self, offset: int) -> int:
         """The number of the segment with the largest base offset up to this one; the newest is asked for most."""
         number = len(self.segments) - 1
         while number > 0 and self.segments[number].base_offset > offset:
@@ -283,25 +283,60 @@ class Log:
         """Drop all records from `offset` on. A batch is never cut in two: one that holds the offset goes whole."""
         if offset >= self.log_end_offset:
             return
+        if offset < self.segments[0].base_offset:
+            return self.truncate_fully_and_start_at(offset)
         with as_storage_errors(self.directory):
-            if offset < self.segments[0].base_offset:
-                return self._start_over(offset)
-            self.log_end_offset = recovery.truncate(self, offset)
-            self.recovery_point = min(self.recovery_point, self.log_end_offset)
-            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-            self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
+            self.drop_segments(self.segment_of(offset) + 1)
+            found = self.active.locate(offset)
+            if found is not None:
+                position, header = found
+                offset = min(offset, header.base_offset)
+                self.active.truncate(position)
+                self.active.flush()
+            self.end_at(offset)
         if self.trace:
-            self.tell("LogTruncated", log_end_offset=self.log_end_offset)
+            self.tell("LogTruncated", log_end_offset=offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the next record gets this offset."""
         with as_storage_errors(self.directory):
-            self._start_over(offset)
-
-    def _start_over(self, offset: int) -> None:
-        recovery.start_over(self, offset)
+            self.drop_segments(0)
+            self.segments.append(self.open_segment(offset))
+            self.active.flush()
+            self.epochs.clear()
+            self.producers.reset(offset)
+            self.log_start_offset = self.log_end_offset = self.recovery_point = self.first_dirty_offset = offset
         if self.trace:
             self.tell("LogTruncated", log_end_offset=offset)
+
+    def drop_segments(self, first: int) -> None:
+        """Delete the segments from this number on."""
+        for segment in self.segments[first:]:
+            segment.remove()
+        del self.segments[first:]
+
+    def end_at(self, offset: int) -> None:
+        """The segments end at `offset` now: nothing else may know of records behind it."""
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, offset)
+        self.epochs.truncate_from_end(offset)
+        self.keep_snapshots()
+        if self.producers.end_offset > offset:
+            for _ in self.replay_producers(offset):
+                pass
+        self.producers.end_offset = offset
+
+    def replay_producers(self, up_to_offset: int) -> Generator[int, None, None]:
+        """The state of the producers before an offset: the newest snapshot, then the headers behind it."""
+        self.producers.load(up_to_offset, self.log_start_offset)
+        for segment in self.segments[self.segment_of(self.producers.end_offset) :]:
+            yield from self.producers.replay_segment(segment, up_to_offset)
+
+    def keep_snapshots(self) -> None:
+        """Delete the snapshots of producers that no segment needs any more."""
+        self.producers.keep_snapshots({segment.base_offset for segment in self.segments}, self.log_end_offset)
 
     def delete_records(self, offset: int) -> None:
         """Move the log start offset up (KIP-107): records before it are gone for readers at once, and whole segments
@@ -323,13 +358,7 @@ class Log:
             self.log_start_offset = offset
             self.epochs.truncate_from_start(offset)
             if self.trace:
-                self.trace.emit(
-                    "LogStartOffsetAdvanced",
-                    topic=self.topic,
-                    partition=self.partition,
-                    log_start_offset=offset,
-                    why=why,
-                )
+                self.tell("LogStartOffsetAdvanced", log_start_offset=offset, why=why)
 
     def clean_up(self, now: Now) -> None:
         """One pass of retention: delete old segments, forget silent producers."""
@@ -350,12 +379,7 @@ class Log:
 
     def _sync(self) -> None:
         self.epochs.flush()
-        first = max(
-            number
-            for number, segment in enumerate(self.segments)
-            if number == 0 or segment.base_offset <= self.recovery_point
-        )
-        for segment in self.segments[first:]:
+        for segment in self.segments[self.segment_of(self.recovery_point) :]:
             segment.flush()
 
     def close(self) -> None:
@@ -371,4 +395,8 @@ class Log:
     def delete(self) -> Generator[int, None, None]:
         """Remove the log from the disk, file by file. Yields the bytes given back."""
         with as_storage_errors(self.directory):
-            yield from retention.delete_log(self)
+            for segment in self.segments:
+                segment.close()
+            self.segments = []
+            # Renamed first, so that a crash in between leaves no half of it under its name.
+            yield from data_folder.remove(self.disk, data_folder.rename(self.disk, self.directory, data_folder.DELETE))

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
+from minikafka.storage.segment import Segment, file_name, offset_in
 from minikafka.wire.crc import crc32c
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import MAX_SEQUENCE, BatchHeader
+from minikafka.wire.records import BATCH_OVERHEAD, MAX_SEQUENCE, BatchHeader
 
 REMEMBERED_BATCHES = 5
 SNAPSHOT = ".snapshot"
@@ -143,6 +145,16 @@ class ProducerState:
             self.update(header)
         self.end_offset = header.next_offset
 
+    def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
+        """Take a segment's batches below an offset into account, as far as they were not yet. Yields the bytes read."""
+        start = self.end_offset
+        if start < up_to_offset:
+            for _, header in segment.headers(segment.position_before(start), up_to_offset):
+                if header.last_offset >= start:
+                    self.replay(header)
+                    yield BATCH_OVERHEAD
+            self.end_offset = max(self.end_offset, up_to_offset)
+
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent since producer.id.expiration.ms, unless a transaction is open."""
         expired = [
@@ -157,8 +169,8 @@ class ProducerState:
 
     def find_snapshots(self, names: list[str]) -> None:
         """Take note of the snapshots among a folder's files."""
-        stems = (name.removesuffix(SNAPSHOT) for name in names if name.endswith(SNAPSHOT))
-        self._snapshots = sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isdecimal())
+        offsets = (offset_in(name) for name in names if name.endswith(SNAPSHOT))
+        self._snapshots = sorted(offset for offset in offsets if offset is not None)
 
     def take_snapshot(self) -> None:
         """Write the state before end_offset, if that isn't on disk yet."""
@@ -166,11 +178,11 @@ class ProducerState:
             self._disk.write_atomic(self._path(self.end_offset), encode_snapshot(self.producers))
             self._snapshots = sorted([*self._snapshots, self.end_offset])
 
-    def load(self, up_to_offset: int) -> None:
+    def load(self, up_to_offset: int, log_start_offset: int) -> None:
         """Begin with the newest readable snapshot up to an offset, or with nothing. end_offset says how far that
         reaches.
         """
-        self.producers, self.end_offset = {}, 0
+        self.producers, self.end_offset = {}, log_start_offset
         for offset in reversed(self._snapshots):
             if offset <= up_to_offset:
                 try:
@@ -178,20 +190,16 @@ class ProducerState:
                 except (KafkaError, FileNotFoundError):
                     self._remove(offset)
                     continue
-                self.end_offset = offset
+                self.end_offset = max(offset, log_start_offset)
                 return
 
-    def remove_snapshots(self, before: int = 0, after: int | None = None) -> None:
-        """Delete those of offsets that the log no longer has."""
-        for offset in list(self._snapshots):
-            if offset < before or (after is not None and offset > after):
-                self._remove(offset)
-
-    def keep_snapshots(self, base_offsets: set[int]) -> None:
-        """Delete those that belong to no segment, except for the newest: each clean stop leaves one."""
-        for offset in self._snapshots[:-1]:
-            if offset not in base_offsets:
-                self._remove(offset)
+    def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
+        """Delete those behind the end of the log, and those that belong to no segment, except for the newest: each
+        clean stop leaves one.
+        """
+        known = [offset for offset in self._snapshots if offset <= log_end_offset]
+        for offset in set(self._snapshots) - {*known[-1:], *(base_offsets & set(known))}:
+            self._remove(offset)
 
     def reset(self, offset: int) -> None:
         """The log is empty and goes on at an offset."""
@@ -205,7 +213,7 @@ class ProducerState:
             self._disk.remove(self._path(offset))
 
     def _path(self, offset: int) -> str:
-        return f"{self._directory}/{offset:020}{SNAPSHOT}"
+        return f"{self._directory}/{file_name(offset, SNAPSHOT)}"
 
 
 def _follows(last_sequence: int, first_sequence: int) -> bool:

@@ -1,4 +1,4 @@
-"""Opening a log that is already on disk, after a clean stop, a dead process or a power loss; and cutting its end.
+"""Opening a log that is already on disk, after a clean stop, a dead process or a power loss.
 
 What lies below the recovery point was synced, and isn't read again. Of each segment there only the end is looked at:
 do log and indexes fit together (Kafka's sanity check)? If not, the segment is read, with its checksums, and its
@@ -19,15 +19,16 @@ refused, and stays as it is.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import End, read_valid, whole_batch_in
 from minikafka.storage.errors import unusable
 from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in
-from minikafka.wire.errors import CorruptRecord, KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.records import BatchHeader
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -35,12 +36,21 @@ if TYPE_CHECKING:
 _LEFTOVERS = (".deleted", ".tmp")
 
 
-class Span(NamedTuple):
-    """A segment and where it ends: at the next one's base offset. synced: all of it lies below the recovery point."""
+@dataclass(eq=False)
+class Part:
+    """A segment, and what recovery finds out about it.
+
+    end: all its offsets are below; the next segment begins there. synced: all of it lies below the recovery point.
+    suspect: its end doesn't look right, so it is read from its beginning. misfit: what doesn't look right, if that is
+    to be told. next_offset: the offset behind its last batch.
+    """
 
     segment: Segment
     end: int
     synced: bool
+    suspect: bool
+    misfit: str = ""
+    next_offset: int = 0
 
 
 class Recovery:
@@ -52,8 +62,7 @@ class Recovery:
         self._budget_bytes = budget_bytes
         self._clean = clean
         self._committed = committed
-        self._ends: dict[int, int] = {}  # base offset of a segment -> the offset behind its last batch
-        self._misfits: dict[int, str] = {}  # base offset of a segment -> what doesn't fit at its end
+        self._parts: list[Part] = []
         self._dropped_bytes, self._why = 0, ""
 
     def run(self) -> Generator[int, None, list[str]]:
@@ -61,21 +70,22 @@ class Recovery:
         log = self._log
         if log.epochs.damaged:
             self.told.append(f"{log.directory}: the list of leader epochs is damaged, and begins anew")
-        suspects = self._open_segments()
+        without_index = self._open_segments()
         start, first = log.log_start_offset, log.segments[0].base_offset
         log.log_start_offset = max(log.log_start_offset, first)
         log.recovery_point = max(log.recovery_point, first)
+        ends = [segment.base_offset for segment in log.segments[1:]] + [MAX_OFFSET]
+        for segment, end in zip(log.segments, ends, strict=True):
+            synced = self._clean or end <= log.recovery_point
+            self._parts.append(Part(segment, end, synced, segment.base_offset in without_index))
+        for part in self._parts:
+            self._look(part)
+        last = self._parts[-1]
+        known = last.next_offset or last.segment.base_offset if self._clean else log.recovery_point
         log.producers.find_snapshots(log.disk.listdir(log.directory))
-        suspects |= self._look()
-        yield from self._check(suspects, synced=True)
-        try:
-            yield from _replay_producers(log, self._end() if self._clean else log.recovery_point)
-        except CorruptRecord:  # somewhere between the ends that were looked at
-            suspects = {segment.base_offset for segment in log.segments}
-            yield from self._check(suspects, synced=True)
-            unsynced = [span.segment.base_offset for span in self._spans() if not span.synced]
-            yield from _replay_producers(log, min(unsynced, default=self._end()))
-        yield from self._check(suspects, synced=False)
+        log.producers.load(known, log.log_start_offset)
+        for part in self._parts:  # a part that ends the log removes those behind it
+            yield from self._recover(part, min(part.end, known))
         self._tell_of_gaps()
         self._settle(start)
         if log.trace and not self._clean:
@@ -84,17 +94,6 @@ class Recovery:
                 "LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why
             )
         return self.told
-
-    def _spans(self) -> list[Span]:
-        log = self._log
-        ends = [segment.base_offset for segment in log.segments[1:]] + [MAX_OFFSET]
-        return [
-            Span(segment, end, self._clean or end <= log.recovery_point)
-            for segment, end in zip(log.segments, ends, strict=True)
-        ]
-
-    def _end(self) -> int:
-        return self._ends[self._log.active.base_offset]
 
     def _open_segments(self) -> set[int]:
         """Open the segments, delete leftovers. Returns base offsets of those whose indexes are missing. Files with
@@ -113,47 +112,35 @@ class Recovery:
         for name, offset in names.items():
             if (offset in orphans and name.endswith((INDEX, TIME_INDEX))) or name.endswith(_LEFTOVERS):
                 log.disk.remove(f"{log.directory}/{name}")
-        missing = {offset for offset in found for kind in (INDEX, TIME_INDEX) if file_name(offset, kind) not in names}
         log.segments = [log.open_segment(offset) for offset in found or [log.log_start_offset]]
-        return missing
+        return {offset for offset in found for kind in (INDEX, TIME_INDEX) if file_name(offset, kind) not in names}
 
-    def _look(self) -> set[int]:
-        """Look at the ends of the synced segments. Returns base offsets of those that don't look right."""
-        suspects = set()
-        for segment, end, synced in self._spans():
-            if synced:
-                try:
-                    self._ends[segment.base_offset] = segment.next_offset()
-                except KafkaError as error:
-                    suspects.add(segment.base_offset)
-                    self._misfits[segment.base_offset] = error.message
-                else:
-                    if self._ends[segment.base_offset] > end:
-                        suspects.add(segment.base_offset)
-        return suspects
+    def _look(self, part: Part) -> None:
+        """Look at the end of a synced segment."""
+        if part.synced:
+            try:
+                part.next_offset = part.segment.next_offset()
+            except KafkaError as error:
+                part.misfit = error.message
+            part.suspect = part.suspect or bool(part.misfit) or part.next_offset > part.end
 
-    def _check(self, suspects: set[int], synced: bool) -> Generator[int, None, None]:
-        """Read the suspects among the synced segments, or all that are not synced, from the recovery point on."""
-        for span in self._spans():
-            segment, suspect = span.segment, span.segment.base_offset in suspects
-            if span.synced != synced or (synced and not suspect):
-                continue
-            found = yield from self._check_segment(span, suspect)
-            self._ends[segment.base_offset] = found.next_offset
-            if found.why:
-                self._cut(span, found)
-            elif segment.base_offset in self._misfits:
-                why = self._misfits[segment.base_offset]
-                whole = f"it is whole up to offset {found.next_offset}, and has new indexes"
-                self.told.append(f"{segment.path(LOG)}: {why}; {whole}")
-            if segment is not self._log.active:
-                segment.seal()
-            if found.why and not synced:
-                return
+    def _recover(self, part: Part, known: int) -> Generator[int, None, None]:
+        """Replay what a segment says of producers below `known`, as far as no snapshot does. Read the segment if it
+        isn't synced, or not right.
+        """
+        if not part.suspect:
+            try:
+                yield from self._log.producers.replay_segment(part.segment, known)
+            except KafkaError as error:  # somewhere before the end that was looked at
+                part.suspect, part.misfit = True, error.message
+                yield from self._log.replay_producers(part.segment.base_offset)
+        if part.suspect or not part.synced:
+            yield from self._read(part)
 
-    def _check_segment(self, span: Span, suspect: bool) -> Generator[int, None, End]:
-        log, segment = self._log, span.segment
-        where = None if suspect else _go_to(segment, log.recovery_point)
+    def _read(self, part: Part) -> Generator[int, None, None]:
+        """Read a segment, from the recovery point on if it can be found, and cut it where it is wrong."""
+        log, segment = self._log, part.segment
+        where = None if part.suspect else _go_to(segment, log.recovery_point)
         if where is None:
             segment.truncate_indexes(segment.base_offset)
         position, next_offset = where or (0, segment.base_offset)
@@ -165,34 +152,43 @@ class Recovery:
                 log.producers.replay(header)
 
         dense = self._committed is not None
-        return (yield from read_valid(segment, position, next_offset, span.end, dense, self._budget_bytes, use))
+        found = yield from read_valid(segment, position, next_offset, part.end, dense, self._budget_bytes, use)
+        part.next_offset = found.next_offset
+        if found.why:
+            self._cut(part, found)
+        elif part.misfit:
+            whole = f"it is whole up to offset {found.next_offset}, and has new indexes"
+            self.told.append(f"{segment.path(LOG)}: {part.misfit}; {whole}")
+        if segment is not log.active:
+            segment.seal()
 
-    def _cut(self, span: Span, found: End) -> None:
+    def _cut(self, part: Part, found: End) -> None:
         """Cut a segment where its valid batches end; one that isn't synced ends the log."""
-        log, segment = self._log, span.segment
-        later = [] if span.synced else log.segments[log.segments.index(segment) + 1 :]
+        log, segment = self._log, part.segment
+        kept = len(self._parts) if part.synced else self._parts.index(part) + 1
+        lost_bytes = segment.size - found.position + sum(each.segment.size for each in self._parts[kept:])
         if self._committed is not None:
-            self._refuse_damage(span, found, bool(later))
-        if span.synced and found.position == 0:
+            self._refuse_damage(part, found)
+        if part.synced and found.position == 0:
             raise unusable(segment.path(LOG), f"is not what was written there: {found.why}. Put the right file back")
-        lost_bytes = segment.size - found.position + sum(each.size for each in later)
-        _remove_segments(log, len(log.segments) - len(later))
+        del self._parts[kept:]
+        log.drop_segments(kept)
         segment.log.truncate(found.position)
-        last = f" to {span.end - 1}" if span.synced and span.end < MAX_OFFSET else " on"
+        last = f" to {part.end - 1}" if part.synced and part.end < MAX_OFFSET else " on"
         self.told.append(
             f"{log.directory}: {lost_bytes} bytes are dropped, from offset {found.next_offset}{last}: {found.why}"
         )
         if segment is not log.active:
-            self._ends[segment.base_offset] = span.end  # the gap is told
+            part.next_offset = part.end  # the gap is told
         self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, found.why
 
-    def _refuse_damage(self, span: Span, found: End, more: bool) -> None:
+    def _refuse_damage(self, part: Part, found: End) -> None:
         """Raise unless all that is wrong is one torn batch at the end that nobody was told of."""
         assert self._committed is not None
-        segment = span.segment
-        if more or found.next_offset < self._committed or whole_batch_in(segment, found.position):
+        more = not part.synced and part is not self._parts[-1]
+        if more or found.next_offset < self._committed or whole_batch_in(part.segment, found.position):
             raise unusable(
-                segment.path(LOG), f"is damaged at offset {found.next_offset}: {found.why}. Put a good copy back"
+                part.segment.path(LOG), f"is damaged at offset {found.next_offset}: {found.why}. Put a good copy back"
             )
 
     def _tell_of_gaps(self) -> None:
@@ -200,30 +196,26 @@ class Recovery:
         log = self._log
         if self._committed is None and (log.config.compacts or log.first_dirty_offset):
             return
-        for segment, end, _ in self._spans()[:-1]:
-            next_offset = self._ends.get(segment.base_offset, end)
-            if next_offset < end:
-                gap = f"{log.directory}: offsets {next_offset} to {end - 1} are missing"
+        for part in self._parts[:-1]:
+            if part.next_offset < part.end:
+                gap = f"{log.directory}: offsets {part.next_offset} to {part.end - 1} are missing"
                 if self._committed is not None:
-                    raise unusable(segment.path(LOG), f"ends too early: {gap}. Put a good copy back")
+                    raise unusable(part.segment.path(LOG), f"ends too early: {gap}. Put a good copy back")
                 self.told.append(gap)
 
     def _settle(self, asked_start_offset: int) -> None:
         """Where the log ends, and what follows from that. asked_start_offset: where it begins, says its checkpoint."""
         log = self._log
-        log.log_end_offset = end = self._end()
+        log.log_end_offset = end = self._parts[-1].next_offset
         first = log.segments[0]
         if self._committed is not None and (end < self._committed or first.base_offset > 0):
             has = f"has offsets {first.base_offset} to {end} of 0 to {self._committed}"
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
         self._settle_start(asked_start_offset)
-        log.recovery_point = log.log_end_offset if self._clean else min(log.recovery_point, log.log_end_offset)
-        log.first_dirty_offset = min(log.first_dirty_offset, log.log_end_offset)
-        log.epochs.truncate_from_end(log.log_end_offset)
+        if self._clean:
+            log.recovery_point = log.log_end_offset
+        log.end_at(log.log_end_offset)
         log.epochs.truncate_from_start(log.log_start_offset)
-        log.producers.end_offset = log.log_end_offset
-        log.producers.remove_snapshots(after=log.log_end_offset)
-        log.producers.keep_snapshots({segment.base_offset for segment in log.segments})
 
     def _settle_start(self, asked: int) -> None:
         """The list of leader epochs begins where the log does, and is written first when that moves: a checkpoint that
@@ -235,7 +227,7 @@ class Recovery:
             says = f"says that {log.directory} begins at offset {asked}, and its leader epochs begin at {begins}"
             raise unusable(LOG_START_OFFSETS, f"{says}. Correct that line, or remove the file")
         if log.log_end_offset < log.log_start_offset:
-            start_over(log, log.log_start_offset)
+            log.truncate_fully_and_start_at(log.log_start_offset)
 
 
 def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
@@ -244,67 +236,8 @@ def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
     """
     if recovery_point <= segment.base_offset:
         return None
-    segment.truncate_indexes(recovery_point)
-    entry = segment.index.last
-    if entry and not segment.agrees(entry):
-        return None
-    position, next_offset = entry.value if entry else 0, segment.base_offset
     try:
-        for at, header in segment.headers(position, recovery_point):
-            segment.note(at, header)
-            position, next_offset = at + header.size_bytes, header.next_offset
+        position, next_offset = segment.reindex(recovery_point)
     except KafkaError:
         return None
     return (position, next_offset) if position <= segment.size and next_offset == recovery_point else None
-
-
-# -- producers, and the end
-
-
-def _remove_segments(log: Log, first: int) -> None:
-    for segment in log.segments[first:]:
-        segment.remove()
-    del log.segments[first:]
-
-
-def _replay_producers(log: Log, up_to_offset: int) -> Generator[int, None, None]:
-    """Rebuild the state of the producers before an offset: the newest snapshot, then the headers behind it."""
-    producers = log.producers
-    producers.load(up_to_offset)
-    producers.end_offset = max(producers.end_offset, log.log_start_offset)
-    ends = [segment.base_offset for segment in log.segments[1:]] + [up_to_offset]
-    for segment, end in zip(log.segments, ends, strict=True):
-        start = producers.end_offset
-        if start < min(end, up_to_offset):
-            for _, header in segment.headers(segment.position_before(start), up_to_offset):
-                if header.last_offset >= start:
-                    producers.replay(header)
-                    yield BATCH_OVERHEAD
-    producers.end_offset = up_to_offset
-
-
-def truncate(log: Log, offset: int) -> int:
-    """Cut the log's end off. Returns the new log end offset: `offset`, or less if a batch holds it."""
-    kept = max(number for number, segment in enumerate(log.segments) if segment.base_offset <= offset)
-    _remove_segments(log, kept + 1)
-    found = log.active.locate(offset)
-    if found is not None:
-        position, header = found
-        offset = min(offset, header.base_offset)
-        log.active.truncate(position)
-        log.active.flush()
-    log.epochs.truncate_from_end(offset)
-    log.producers.remove_snapshots(after=offset)
-    for _ in _replay_producers(log, offset):
-        pass
-    return offset
-
-
-def start_over(log: Log, offset: int) -> None:
-    """Drop everything and begin at an offset."""
-    _remove_segments(log, 0)
-    log.segments.append(log.open_segment(offset))
-    log.active.flush()
-    log.epochs.clear()
-    log.producers.reset(offset)
-    log.log_start_offset = log.log_end_offset = log.recovery_point = log.first_dirty_offset = offset

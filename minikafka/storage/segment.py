@@ -65,6 +65,7 @@ class Segment:
         self.index = offset_index(disk, self.path(INDEX))
         self.time_index = time_index(disk, self.path(TIME_INDEX))
         self.log = disk.open(self.path(LOG))  # last, because it is what makes a segment
+        self._files = (self.log, self.index, self.time_index)
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
         self._bytes_since_index_entry = 0
@@ -175,15 +176,13 @@ class Segment:
 
     def flush(self) -> None:
         """Make everything survive a power loss."""
-        self.log.flush()
-        self.index.flush()
-        self.time_index.flush()
+        for file in self._files:
+            file.flush()
 
     def close(self) -> None:
         """Give back the file handles."""
-        self.log.close()
-        self.index.close()
-        self.time_index.close()
+        for file in self._files:
+            file.close()
 
     def remove(self) -> None:
         """Delete the files, the log last: a crash may leave a log without indexes, which are built anew, but an index
@@ -204,13 +203,25 @@ class Segment:
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
         _, first_lost = next(self.headers(position))
-        self.truncate_indexes(first_lost.base_offset)
         self.log.truncate(position)
-        timestamp, offset = self.largest
-        for _, header in self.headers(self.position_before(offset)):
-            if header.max_timestamp > timestamp and header.records_count:
-                timestamp, offset = header.max_timestamp, header.last_offset
-        self._largest = (timestamp, offset)
+        try:
+            self.reindex(first_lost.base_offset)
+        except KafkaError:
+            self.truncate_indexes(self.base_offset)
+            self.reindex(first_lost.base_offset)
+
+    def reindex(self, up_to_offset: int) -> tuple[int, int]:
+        """Cut the indexes off at an offset, and note again the batches between their last entry and that offset.
+        Returns where these end: (position, next offset).
+
+        Errors: CorruptRecord if the indexes don't fit the log.
+        """
+        self.truncate_indexes(up_to_offset)
+        position, next_offset = 0, self.base_offset
+        for at, header in self._tail(up_to_offset):
+            self.note(at, header)
+            position, next_offset = at + header.size_bytes, header.next_offset
+        return position, next_offset
 
     def truncate_indexes(self, offset: int) -> None:
         """Keep what the indexes say of offsets below this one."""
@@ -240,28 +251,31 @@ class Segment:
                 return
             position += header.size_bytes
 
-    def pieces(self, position: int, piece_bytes: int) -> Iterator[memoryview]:
+    def batches(self, position: int, piece_bytes: int) -> Iterator[tuple[BatchHeader, memoryview]]:
         """All batches from this position on, read about so many bytes at a time. Errors: CorruptRecord."""
-        wanted = piece_bytes
         while position < self.size:
-            piece = memoryview(self.log.pread(wanted, position))
-            whole = sum(header.size_bytes for header, _ in batches(piece))
-            if whole:
-                yield piece[:whole]
-                position, wanted = position + whole, piece_bytes
-                continue
-            wanted = read_header(piece).size_bytes
-            if wanted > self.size - position:
+            size_bytes = read_header(self.log.pread(BATCH_OVERHEAD, position)).size_bytes
+            if size_bytes > self.size - position:
                 raise CorruptRecord(f"the batch at position {position} of segment {self.base_offset} is not whole")
+            for header, batch in batches(self.log.pread(max(piece_bytes, size_bytes), position)):
+                yield header, batch
+                position += header.size_bytes
 
     def position_before(self, offset: int) -> int:
         """A position that the index knows, near and not behind the batch that holds this offset. An entry that the log
         contradicts counts for nothing: a damaged index makes a search slow, and not wrong.
         """
         entry = self.index.lookup(offset - self.base_offset)
-        return entry.value if entry and entry.key <= offset - self.base_offset and self.agrees(entry) else 0
+        return entry.value if entry and entry.key <= offset - self.base_offset and self._agrees(entry) else 0
 
-    def agrees(self, entry: Entry) -> bool:
+    def _tail(self, up_to_offset: int = MAX_OFFSET) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) from the last index entry on. Errors: CorruptRecord if the log contradicts the entry."""
+        entry = self.index.last
+        if entry and not self._agrees(entry):
+            raise CorruptRecord("the index does not fit the log")
+        return self.headers(entry.value if entry else 0, up_to_offset)
+
+    def _agrees(self, entry: Entry) -> bool:
         """Whether the batch at an entry's position ends at its offset."""
         if not 0 <= entry.value < self.size:
             return False
@@ -283,11 +297,8 @@ class Segment:
 
         Errors: CorruptRecord if log and indexes don't fit together, as far as their ends tell.
         """
-        entry = self.index.last
-        if entry and not self.agrees(entry):
-            raise CorruptRecord("the index does not fit the log")
-        end, offset = entry.value if entry else 0, self.base_offset
-        for position, header in self.headers(end):
+        end, offset = 0, self.base_offset
+        for position, header in self._tail():
             if header.base_offset < offset:
                 raise CorruptRecord(f"offset {header.base_offset} stands where {offset} comes next")
             end, offset = position + header.size_bytes, header.next_offset

@@ -8,8 +8,8 @@ import pytest
 from minikafka.broker.broker import Notice
 from minikafka.broker.config import BrokerConfig
 from minikafka.cluster.metadata import MetadataRecord
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.disk import FolderDisk
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, encode_batch
 from tests.broker.node import Node, values

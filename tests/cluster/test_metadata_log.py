@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minikafka.storage.disk import FolderDisk
+from minikafka.server.folder_disk import FolderDisk
 from tests.broker.node import Node
 from tests.kafka import java_tool
 

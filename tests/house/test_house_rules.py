@@ -77,6 +77,15 @@ def test_the_core_makes_no_random_source():
                 assert called not in ("Random", "SystemRandom", "seed", "urandom", "uuid4"), f"{path}:{node.lineno}"
 
 
+def test_the_core_touches_no_file():
+    """It is handed a disk. Pictures are saved where somebody asks for it."""
+    modules = {"os", "io", "pathlib", "shutil", "tempfile", "fcntl", "msvcrt"}
+    for path in [path for path in core() if room(path) != "theatre"]:
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        assert not modules & {name.split(".")[0] for name in imports(path)}, path
+        assert "open" not in {getattr(node.func, "id", "") for node in nodes if isinstance(node, ast.Call)}, path
+
+
 def test_the_theatre_knows_only_the_trace():
     files = [path for path in core() if room(path) == "theatre"]
     ours = {name for path in files for name in imports(path) if name.startswith("minikafka")}

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from minikafka.server.embedded import Served
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage import checkpoints
-from minikafka.storage.disk import FolderDisk
 from minikafka.wire.compression import CODECS
 from minikafka.wire.records import encode_batch
 from tests.conformance.raw import Connection

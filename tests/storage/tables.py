@@ -1,9 +1,9 @@
 """What the tests of compaction share: a log as a table of keys and values."""
 
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage import checkpoints
 from minikafka.storage.cleaner import Cleaner, find_dirt
 from minikafka.storage.compaction import Compaction
-from minikafka.storage.disk import FolderDisk
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.storage.logs import Now, open_log, recovered
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minikafka.storage.disk import FolderDisk
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.wire.records import encode_end_transaction
 from tests.kafka import ApacheKafka, java_missing, java_tool
 from tests.storage.logs import Now, append, open_log, recovered

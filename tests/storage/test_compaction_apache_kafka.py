@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from minikafka.server.embedded import Served
-from minikafka.storage.disk import FolderDisk
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.conformance.raw import Connection
 from tests.kafka import ApacheKafka, java_missing

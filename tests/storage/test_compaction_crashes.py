@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.disk import FolderDisk
 from tests.storage.crashing import Crash, CrashingDisk
 from tests.storage.tables import DAY_MS, compact, entries, open_table, put, recovered_table, roll, table
 

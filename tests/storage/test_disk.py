@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import (
     read_meta_properties,
@@ -17,7 +18,6 @@ from minikafka.storage.checkpoints import (
     write_meta_properties,
     write_offsets,
 )
-from minikafka.storage.disk import FolderDisk
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -130,7 +130,10 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path):
     first, second = FolderDisk(tmp_path), FolderDisk(tmp_path)
     assert first.lock(".lock")
     assert not second.lock(".lock")
-    other = "import sys; from minikafka.storage.disk import FolderDisk; sys.exit(FolderDisk(sys.argv[1]).lock('.lock'))"
+    other = (
+        "import sys; from minikafka.server.folder_disk import FolderDisk\n"
+        "sys.exit(FolderDisk(sys.argv[1]).lock('.lock'))"
+    )
     command = [sys.executable, "-c", other, str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 0
     first.close()
@@ -143,7 +146,7 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path):
 def test_a_write_that_the_real_disk_takes_only_in_part_leaves_nothing_behind(tmp_path):
     program = """
 import errno, resource, sys
-from minikafka.storage.disk import FolderDisk
+from minikafka.server.folder_disk import FolderDisk
 file = FolderDisk(sys.argv[1]).open("a.log")
 file.append([b"x" * 900])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))

@@ -6,16 +6,25 @@ from random import Random
 
 import pytest
 
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.disk import FolderDisk
 from minikafka.storage.index import offset_index, time_index
 from minikafka.storage.producer_state import encode_snapshot
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, read_header
-from tests.storage.logs import CountingDisk, append, batch, open_log, recovered, values
+from tests.storage.logs import CountingDisk, Now, append, batch, open_log, recovered, values
 
 LOG = "orders-0/00000000000000000000.log"
+
+
+def run(generator):
+    """What a generator returns."""
+    try:
+        while True:
+            next(generator)
+    except StopIteration as done:
+        return done.value
 
 
 def files(disk):
@@ -129,6 +138,43 @@ def test_recovery_builds_the_same_indexes_and_producers_that_were_there():
     assert {name: data for name, data in before.items() if not name.endswith(".snapshot")} == {
         name: data for name, data in after.items() if not name.endswith(".snapshot")
     }
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_batch_that_damage_took_is_no_duplicate_when_its_producer_sends_it_again(clean):
+    """The snapshot of the producers may know more than what is left of the log."""
+    disk = MemoryDisk()
+    log = open_log(disk)
+    for number in range(3):
+        append(log, "x", producer_id=7, producer_epoch=0, base_sequence=number)
+    log.close()
+    disk.open(LOG).truncate(log.size_bytes - 1)
+    log = recovered(disk, clean=clean, recovery_point=3)
+    assert (log.log_end_offset, log.producers.producers[7].last_sequence) == (2, 1)
+    again = batch("x", producer_id=7, producer_epoch=0, base_sequence=2)
+    assert log.producers.check(read_header(again)) is None
+    assert log.append(again, 0, Now(1000)).base_offset == 2
+
+
+def test_a_batch_whose_magic_is_damaged_in_the_middle_of_a_closed_segment_is_cut_off_there():
+    """The segment's end looks right: the batch is met where producers are rebuilt without their snapshots."""
+    disk = MemoryDisk()
+    config = {"segment_bytes": 500, "index_interval_bytes": 150}
+    log = open_log(disk, **config)
+    for number in range(16):
+        append(log, "x" * 20, producer_id=7, producer_epoch=0, base_sequence=number)
+    log.flush()
+    damaged = log.segments[1]
+    position = next(position for position, header in damaged.headers(0) if header.base_offset == 7)
+    disk.open(damaged.path(".log")).data[position + 16] = 1
+    for name in disk.listdir("orders-0"):
+        if name.endswith(".snapshot"):
+            disk.remove(f"orders-0/{name}")
+    log = open_log(disk, recovery_point=16, **config)
+    told = run(log.recover(1 << 20))
+    assert len(told) == 1 and "from offset 7 to 9: " in told[0]
+    assert values(log) == ["x" * 20] * 13
+    assert log.producers.producers[7].last_sequence == 15
 
 
 def test_leftovers_are_removed():
