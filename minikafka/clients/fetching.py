@@ -13,7 +13,7 @@ from minikafka.clients.connection import Node
 from minikafka.clients.serializers import apply
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import Record, batches, crc_matches, decode_batch
+from minikafka.wire.records import Record, batches, check_crc, decode_batch
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -199,10 +199,8 @@ def items(data: Any, offset: int, check_crcs: bool) -> Iterator[Item]:
     for header, batch in batches(data):
         if header.next_offset <= offset:
             continue
-        if check_crcs and not crc_matches(batch, header):
-            raise KafkaError(
-                Error.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} does not match its checksum"
-            )
+        if check_crcs:
+            check_crc(batch, header)
         if not header.control:
             for record in decode_batch(batch):
                 if record.offset >= offset:

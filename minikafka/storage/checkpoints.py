@@ -1,10 +1,10 @@
-"""The small text files beside the logs, in Apache Kafka's formats. Each is replaced whole.
+"""The small text files of a data folder, in Apache Kafka's formats. Each is replaced whole.
 
 `recovery-point-offset-checkpoint`      up to where each log is known to be on disk; recovery reads from there
 `log-start-offset-checkpoint`           where a log begins, if DeleteRecords moved that into a segment
 `replication-offset-checkpoint`         high watermarks
 `cleaner-offset-checkpoint`             up to where each compacted log is clean
-`meta.properties`                       whose folder this is
+`meta.properties`                       which node and which cluster the folder belongs to
 `.kafka_cleanshutdown`                  there if the last stop was clean; removed at start
 `partition.metadata`                    in a log's folder: the topic's id
 `leader-epoch-checkpoint`               in a log's folder: see epochs.py
@@ -53,7 +53,7 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[tuple[str, int], int],
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """What write_offsets wrote; nothing if the file is absent. Errors: ValueError, as read_lines."""
+    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError, as read_lines."""
     offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(disk, path)}
     if any(offset < 0 for offset in offsets.values()):
         raise ValueError("a negative offset")
@@ -67,7 +67,9 @@ def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """None on a disk that was never formatted. Bytes that are no text are replaced, so that they match nothing."""
+    """The properties by name; None on a disk that was never formatted. Bytes that are no text are replaced, so that
+    they match nothing.
+    """
     if not disk.exists(META_PROPERTIES):
         return None
     lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
@@ -80,7 +82,7 @@ def _escaped(value: str) -> str:
 
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
-    """The last thing of a clean stop, when all logs are closed."""
+    """Say that the stop was clean. It is written last, when all logs are closed."""
     disk.write_atomic(CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode())
 
 
@@ -94,18 +96,27 @@ def take_clean_shutdown(disk: Disk) -> bool:
 
 def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> None:
     """topic_id: 16 bytes, written in base64 as Kafka shows ids. Not synced: the metadata log knows it too."""
-    text = base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
-    disk.write_atomic(
-        f"{directory}/{PARTITION_METADATA}", f"version: {VERSION}\ntopic_id: {text}\n".encode(), sync=False
-    )
+    text = f"version: {VERSION}\ntopic_id: {uuid_text(topic_id)}\n"
+    disk.write_atomic(f"{directory}/{PARTITION_METADATA}", text.encode(), sync=False)
 
 
 def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
     """The topic's id, 16 bytes; None if the file isn't there, or not whole."""
     try:
         pairs = (line.partition(":") for line in disk.read(f"{directory}/{PARTITION_METADATA}").decode().splitlines())
-        fields = {name.strip(): value.strip() for name, _, value in pairs}
-        topic_id = base64.urlsafe_b64decode(fields["topic_id"] + "==")
+        return uuid_bytes({name.strip(): value.strip() for name, _, value in pairs}["topic_id"])
     except (FileNotFoundError, ValueError, KeyError):
         return None
-    return topic_id if len(topic_id) == 16 else None
+
+
+def uuid_text(value: bytes) -> str:
+    """A uuid as Kafka writes it: base64, URL-safe, without padding."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of a uuid. Errors: ValueError."""
+    value = base64.b64decode(f"{text}==", b"-_", validate=True)
+    if len(value) != 16:
+        raise ValueError(f"{len(value)} bytes instead of 16")
+    return value

@@ -1,4 +1,4 @@
-"""Reading batches that may be wrong: after a crash the end of a segment, after damage any part of it."""
+"""Recovery reads batches that may be wrong: a crash tears the end of a segment, damage may strike anywhere."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET, Segment
-from minikafka.wire.errors import KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, MAGIC, BatchHeader, crc_matches, read_header
-
-_MAGIC_AT = 16
+from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, MAGIC, MAGIC_AT, BatchHeader, check_crc, crc_matches, read_header
 
 
 class End(NamedTuple):
-    """Where the valid batches of a segment end, and why not at the end of the file; "" if there."""
+    """Where the valid batches of a segment end. why: what is wrong behind them; "" at the end of the file."""
 
     position: int
     next_offset: int
@@ -44,17 +42,13 @@ def read_valid(
                 break
             try:
                 header = read_header(piece, at)
+                _check_header(segment, header, left, next_offset, end, dense)
+                if header.size_bytes > len(piece) - at:
+                    wanted = max(piece_bytes, header.size_bytes)
+                    break
+                check_crc(piece, header, at)
             except KafkaError as error:
                 why = error.message
-                break
-            why = _wrong(segment, header, left, next_offset, end, dense)
-            if why:
-                break
-            if header.size_bytes > len(piece) - at:
-                wanted = max(piece_bytes, header.size_bytes)
-                break
-            if not crc_matches(piece, header, at):
-                why = f"the batch at offset {header.base_offset} does not match its checksum"
                 break
             use(position + at, header)
             at += header.size_bytes
@@ -64,23 +58,22 @@ def read_valid(
     return End(position, next_offset, why)
 
 
-def _wrong(segment: Segment, header: BatchHeader, left: int, next_offset: int, end: int, dense: bool) -> str:
-    """What is wrong with a header, or "". left: bytes to the end of the file."""
+def _check_header(segment: Segment, header: BatchHeader, left: int, next_offset: int, end: int, dense: bool) -> None:
+    """Raise CorruptRecord unless a batch with this header can be here. left: bytes to the end of the file."""
     if header.size_bytes > left:
-        return f"the last batch has only {left} of its {header.size_bytes} bytes"
+        raise CorruptRecord(f"the last batch has only {left} of its {header.size_bytes} bytes")
     first, last = header.base_offset, header.last_offset
     if first < next_offset or last < first or last >= end or (dense and first > next_offset):
-        return f"a batch of offset {first} where {next_offset} comes next"
+        raise CorruptRecord(f"a batch of offset {first} where {next_offset} comes next")
     if last - segment.base_offset > MAX_RELATIVE_OFFSET:
-        return f"offset {last} is too large for a segment that begins at {segment.base_offset}"
-    return ""
+        raise CorruptRecord(f"offset {last} is too large for a segment that begins at {segment.base_offset}")
 
 
 def whole_batch_in(segment: Segment, position: int) -> bool:
     """Whether a whole batch begins anywhere behind this position."""
     data = segment.log.pread(segment.size - position, position)
     for at in range(1, len(data) - BATCH_OVERHEAD + 1):
-        if data[at + _MAGIC_AT] == MAGIC:
+        if data[at + MAGIC_AT] == MAGIC:
             try:
                 if crc_matches(data, read_header(data, at), at):
                     return True

@@ -44,7 +44,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in
 from minikafka.wire.crc import Buffer
-from minikafka.wire.errors import CorruptRecord
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
     COMMIT,
@@ -53,8 +52,8 @@ from minikafka.wire.records import (
     BatchHeader,
     RawRecord,
     assemble,
+    check_crc,
     control_type,
-    crc_matches,
     encode_raw,
     raw_records,
     read_header,
@@ -304,8 +303,7 @@ class Compaction:
         """A batch's records; what they cost is added up. Errors: CorruptRecord also for a wrong checksum, which writing
         it anew would hide.
         """
-        if not crc_matches(batch, header):
-            raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
+        check_crc(batch, header)
         self._work_bytes += BATCH_OVERHEAD
         for record in raw_records(batch):
             self._work_bytes += len(record.rest) + _RECORD_BYTES

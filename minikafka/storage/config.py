@@ -1,4 +1,4 @@
-"""What a log is told from outside."""
+"""The configs of a topic that its logs obey."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whose is this folder? A node touches nothing in it that it did not make.
+"""Which folders and logs belong to this node. It touches nothing that it did not make.
 
-`meta.properties` says whose a data folder is. A node formats an empty folder, by writing that file; a folder that
-holds other things but not that file it leaves as it is, and does not start.
+`meta.properties` names the node that a data folder belongs to. A node formats an empty folder by writing that file. If
+a folder holds other things, and not that file, the node leaves it as it is, and does not start.
 
     orders-0                  a log of ours, if `partition.metadata` is in it; everything else is left alone
     orders-0.<id>-delete      such a log, of a deleted topic: its removal goes on at the next start
@@ -12,7 +12,6 @@ The names are Apache Kafka's, with the topic's id in hexadecimal.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
@@ -22,6 +21,8 @@ from minikafka.storage.checkpoints import (
     PARTITION_METADATA,
     read_meta_properties,
     read_partition_metadata,
+    uuid_bytes,
+    uuid_text,
     write_meta_properties,
 )
 from minikafka.storage.disk import Disk
@@ -46,8 +47,8 @@ class Identity(NamedTuple):
 
 
 def identify(disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[[], bytes]) -> Identity:
-    """Whose folder this is; an empty one is formatted for this node. cluster_id: of the cluster that the node is to
-    belong to; None: whichever the folder says, or a new one. Errors: KAFKA_STORAGE_ERROR for another's.
+    """Check that the folder belongs to this node; format it if it is empty. cluster_id: the cluster that the node is to
+    join; None: the one that the folder names, or a new one. Errors: KAFKA_STORAGE_ERROR if the folder is another's.
     """
     refuse_others(disk)
     properties = read_meta_properties(disk)
@@ -82,17 +83,17 @@ def refuse_others(disk: Disk) -> None:
 
 
 def contents(disk: Disk) -> list[str]:
-    """What the folder holds, but for files that mean nothing."""
+    """Names in the folder, without those that a folder without data may hold."""
     return [name for name in disk.listdir("") if name not in _NOTHING]
 
 
 def logs(disk: Disk) -> list[str]:
-    """Folders of partitions, made by us or by Apache Kafka."""
+    """Folders of partitions, made by minikafka or by Apache Kafka."""
     return [name for name in _ours(disk) if _LOG.fullmatch(name) and name != METADATA_LOG]
 
 
 def deleted_logs(disk: Disk) -> list[str]:
-    """What the deletion of topics has left."""
+    """Folders whose deletion has begun."""
     return [name for name in _ours(disk) if _DELETED.fullmatch(name)]
 
 
@@ -101,7 +102,7 @@ def _ours(disk: Disk) -> Iterator[str]:
 
 
 def rename(disk: Disk, directory: str, mark: str) -> str:
-    """Give a log another name, -delete or -stray; a long topic is cut where names have their limit. Returns it."""
+    """Mark a log as -delete or -stray. Returns its new name; a long topic is cut, since names have a limit."""
     topic, _, number = directory.rpartition("-")
     topic_id = read_partition_metadata(disk, directory) or bytes(16)
     ending = f"-{number}.{topic_id.hex()}{mark}"
@@ -111,23 +112,10 @@ def rename(disk: Disk, directory: str, mark: str) -> str:
 
 
 def remove(disk: Disk, directory: str) -> Generator[int, None, None]:
-    """Remove a log file by file, last what says that it is ours. Yields the bytes given back."""
+    """Remove a log file by file, and last `partition.metadata`, which says that it is ours. Yields the freed bytes."""
     for name in disk.listdir(directory):
         if name != PARTITION_METADATA:
             size_bytes = disk.open(f"{directory}/{name}").size
             disk.remove(f"{directory}/{name}")
             yield size_bytes
     disk.rmtree(directory)
-
-
-def uuid_text(value: bytes) -> str:
-    """A uuid as Kafka writes it: base64, URL-safe, without padding."""
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-
-
-def uuid_bytes(text: str) -> bytes:
-    """Its 16 bytes. Errors: ValueError."""
-    value = base64.b64decode(f"{text}==", b"-_", validate=True)
-    if len(value) != 16:
-        raise ValueError(f"{len(value)} bytes instead of 16")
-    return value

@@ -1,4 +1,4 @@
-"""Which leader wrote what: the offset at which each leader epoch begins in a log (KIP-101, KIP-279).
+"""The leader epochs of a log: at which offset each of them begins (KIP-101, KIP-279).
 
 Two replicas compare their logs by asking "where does your epoch 5 end?": up to the smaller of the two ends they are
 the same, and behind it the follower truncates. `leader-epoch-checkpoint` holds the list, one `epoch offset` a line;
@@ -20,7 +20,7 @@ _epoch, _start = itemgetter(0), itemgetter(1)
 
 
 class LeaderEpochs:
-    """entries: (epoch, its first offset), both ascending."""
+    """The epochs of one log. entries: (epoch, its first offset), both ascending."""
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
@@ -34,7 +34,7 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int:
-        """-1 if there is none."""
+        """The newest epoch; -1 if there is none."""
         return self.entries[-1][0] if self.entries else NONE
 
     def assign(self, epoch: int, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""What a failing disk means to the rest of the node."""
+"""A failing disk, a damaged file and another's folder are all KAFKA_STORAGE_ERROR to the rest of the node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 def unusable(path: str, why: str) -> KafkaError:
-    """A file or folder is not what it should be, and a person has to look at it. why: goes on behind the path."""
+    """The error for a file or folder that a person has to look at. why: the rest of the sentence behind the path."""
     return KafkaError(Error.KAFKA_STORAGE_ERROR, f"{path} {why}")
 
 

@@ -94,7 +94,7 @@ class Index:
         return self[found - 1] if found else None
 
     def truncate(self, entries: int) -> None:
-        """Keep the first ones."""
+        """Keep the first entries, so many."""
         if entries < len(self):
             self._last = None
         if entries < self._stored:
@@ -103,7 +103,7 @@ class Index:
         del self._pending[entries - self._stored :]
 
     def write(self) -> None:
-        """Hand what waits to the disk. Errors: OSError; the entries then wait on."""
+        """Write the entries that wait in memory. Errors: OSError; they then wait on."""
         if self._pending:
             self._file.append([b"".join(self._entry.pack(*entry) for entry in self._pending)])
             self._stored, self._dirty = len(self), True

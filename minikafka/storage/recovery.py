@@ -1,14 +1,14 @@
-"""Opening a log that is already on disk, after a clean stop, a dead process or a power loss.
+"""Recovery opens a log that is already on disk, after a clean stop, a dead process or a power loss.
 
-What lies below the recovery point was synced, and isn't read again. Of each segment there only the end is looked at:
-do log and indexes fit together (Kafka's sanity check)? If not, the segment is read, with its checksums, and its
-indexes are built anew. It is cut where a batch is wrong; the segments behind it stay.
+What lies below the recovery point was synced, and isn't read again. Recovery looks only at the end of each segment
+there: do log and indexes fit together (Kafka's sanity check)? If not, it reads the segment, checks every batch, and
+builds the indexes anew. It cuts the segment where a batch is wrong; the segments behind it stay.
 
 What lies behind the recovery point is read batch by batch. The first batch that is torn or wrong ends the log: it was
 written last, or not synced before the power went. After a clean stop there is no such part.
 
-What is lost is told, in sentences, by the generator's result. A synced segment in which not even the first batch is
-right isn't cut: it may be another's file, and the log is refused.
+The generator's result says in sentences what is lost. A synced segment in which not even the first batch is right
+isn't cut: it may be another's file, and the log is refused.
 
 The metadata log is stricter, since nothing could tell what it has lost. It is read from its beginning, and up to
 `committed` everything must be there. Each of its batches is synced before the next one is written, so a crash tears
@@ -40,9 +40,9 @@ _LEFTOVERS = (".deleted", ".tmp")
 class Part:
     """A segment, and what recovery finds out about it.
 
-    end: all its offsets are below; the next segment begins there. synced: all of it lies below the recovery point.
-    suspect: its end doesn't look right, so it is read from its beginning. misfit: what doesn't look right, if that is
-    to be told. next_offset: the offset behind its last batch.
+    end: where the next segment begins. synced: all of the segment lies below the recovery point. suspect: its end
+    doesn't look right, so it is read from its beginning. misfit: what doesn't look right, if that is to be told.
+    next_offset: the offset behind its last batch.
     """
 
     segment: Segment
@@ -125,8 +125,8 @@ class Recovery:
             part.suspect = part.suspect or bool(part.misfit) or part.next_offset > part.end
 
     def _recover(self, part: Part, known: int) -> Generator[int, None, None]:
-        """Replay what a segment says of producers below `known`, as far as no snapshot does. Read the segment if it
-        isn't synced, or not right.
+        """Replay a segment's batches below `known` for the state of the producers, as far as no snapshot has them. Read
+        the segment if it isn't synced, or not right.
         """
         if not part.suspect:
             try:
@@ -183,7 +183,7 @@ class Recovery:
         self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, found.why
 
     def _refuse_damage(self, part: Part, found: End) -> None:
-        """Raise unless all that is wrong is one torn batch at the end that nobody was told of."""
+        """Refuse the log, unless only its last batch is torn, and never was committed."""
         assert self._committed is not None
         more = not part.synced and part is not self._parts[-1]
         if more or found.next_offset < self._committed or whole_batch_in(part.segment, found.position):
@@ -204,7 +204,7 @@ class Recovery:
                 self.told.append(gap)
 
     def _settle(self, asked_start_offset: int) -> None:
-        """Where the log ends, and what follows from that. asked_start_offset: where it begins, says its checkpoint."""
+        """Set the offsets of the log. asked_start_offset: the log start offset of its checkpoint."""
         log = self._log
         log.log_end_offset = end = self._parts[-1].next_offset
         first = log.segments[0]
@@ -218,8 +218,8 @@ class Recovery:
         log.epochs.truncate_from_start(log.log_start_offset)
 
     def _settle_start(self, asked: int) -> None:
-        """The list of leader epochs begins where the log does, and is written first when that moves: a checkpoint that
-        is ahead of it is wrong, and would hide records.
+        """Check the log start offset of the checkpoint. The leader epochs begin there too, and are written first when
+        it moves: a checkpoint that is ahead of them is wrong, and would hide records.
         """
         log = self._log
         begins = log.epochs.entries[0][1] if log.epochs.entries else asked
@@ -231,8 +231,8 @@ class Recovery:
 
 
 def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
-    """Cut the indexes off at the recovery point. Returns where that is: (position, next offset); None if the segment
-    doesn't look like having got so far.
+    """Cut the indexes off at the recovery point. Returns its place, (position, next offset); None if the segment
+    doesn't seem to reach it.
     """
     if recovery_point <= segment.base_offset:
         return None

@@ -72,7 +72,7 @@ class Segment:
         self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
 
     def path(self, kind: str) -> str:
-        """Of one of its files."""
+        """The path of one of its files: LOG, INDEX or TIME_INDEX."""
         return f"{self._directory}/{file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
@@ -82,16 +82,14 @@ class Segment:
 
     @property
     def largest(self) -> tuple[int, int]:
-        """(largest timestamp, last offset of the first batch that has it); (-1, base offset) if no record has a
-        timestamp.
-        """
+        """(largest timestamp, last offset of the first batch that has it); (-1, base offset) without any timestamp."""
         if self._largest is None:
             entry = self.time_index.last
             self._largest = (entry.key, self.base_offset + entry.value) if entry else (-1, self.base_offset)
         return self._largest
 
     def check_largest(self) -> None:
-        """Look whether the log has what the time index says is the largest timestamp; if not, look for it there."""
+        """Check the largest timestamp, which the time index gives, with the log. If it is wrong, look for it there."""
         timestamp, offset = self.largest
         try:
             found = self.locate(offset)
@@ -123,7 +121,7 @@ class Segment:
             position += header.size_bytes
 
     def note(self, position: int, header: BatchHeader) -> None:
-        """Take a batch into account that lies at `position`: an index entry if one is due, the largest timestamp."""
+        """Take the batch at `position` into account: the largest timestamp, and an index entry if one is due."""
         last_offset = header.last_offset
         if position == 0:
             self._first_timestamp = header.max_timestamp
@@ -144,7 +142,7 @@ class Segment:
     def reason_to_close(
         self, config: LogConfig, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None
     ) -> str:
-        """Why these batches must not be appended here; "" if they may.
+        """Why a new segment has to be begun for these batches; "" if they may be appended here.
 
         Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
         rolled by time alone.
@@ -203,12 +201,12 @@ class Segment:
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
         _, first_lost = next(self.headers(position))
-        self.log.truncate(position)
         try:
             self.reindex(first_lost.base_offset)
-        except KafkaError:
+        except KafkaError:  # the indexes are damaged: they are built anew
             self.truncate_indexes(self.base_offset)
             self.reindex(first_lost.base_offset)
+        self.log.truncate(position)
 
     def reindex(self, up_to_offset: int) -> tuple[int, int]:
         """Cut the indexes off at an offset, and note again the batches between their last entry and that offset.
@@ -238,7 +236,7 @@ class Segment:
     # -- reading
 
     def headers(self, position: int, up_to_offset: int = MAX_OFFSET) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of the batches from this one on and below an offset, without reading what is in them."""
+        """(position, header) of the batches from a position on and below an offset. No record is read."""
         piece, start = b"", position
         while position < self.size:
             if position + BATCH_OVERHEAD > start + len(piece):
@@ -252,7 +250,7 @@ class Segment:
             position += header.size_bytes
 
     def batches(self, position: int, piece_bytes: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """All batches from this position on, read about so many bytes at a time. Errors: CorruptRecord."""
+        """All batches from a position on, read in pieces of about piece_bytes. Errors: CorruptRecord."""
         while position < self.size:
             size_bytes = read_header(self.log.pread(BATCH_OVERHEAD, position)).size_bytes
             if size_bytes > self.size - position:
@@ -262,7 +260,7 @@ class Segment:
                 position += header.size_bytes
 
     def position_before(self, offset: int) -> int:
-        """A position that the index knows, near and not behind the batch that holds this offset. An entry that the log
+        """Where to begin reading headers to find the batch that holds this offset. An index entry that the log
         contradicts counts for nothing: a damaged index makes a search slow, and not wrong.
         """
         entry = self.index.lookup(offset - self.base_offset)
@@ -352,11 +350,11 @@ class Segment:
         return memoryview(data)[:end]
 
     def find_timestamp(self, timestamp: int, from_offset: int, allowance: Allowance) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record from an offset on that is as young; None if there is
-        none here.
+        """(timestamp, offset, leader epoch) of the first record from an offset on that is as young; None if this
+        segment has none.
 
-        Where more would have to be looked at than is allowed the search ends, with the largest timestamp of the segment
-        and the offset that it has come to: nothing that it should have found lies before.
+        A search that would look at more than is allowed ends early. It then returns the segment's largest timestamp and
+        the offset that it has come to: no record that it should have found lies before.
         """
         time_entry = self.time_index.lookup(timestamp - 1)
         older = self.base_offset + time_entry.value if time_entry else self.base_offset
@@ -377,7 +375,7 @@ class Segment:
 
     def first_with(self, timestamp: int, last_offset: int, allowance: Allowance) -> int | None:
         """The offset of the first record with this timestamp in the batch that ends at last_offset; None if none has
-        it. Where more would have to be looked at than is allowed, last_offset.
+        it; last_offset if that would look at more than is allowed.
         """
         found = self.locate(last_offset)
         if found is None:

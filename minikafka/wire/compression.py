@@ -24,7 +24,7 @@ except ImportError:
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
 
-_SNAPPY_MOST = 64  # bytes that one can stand for: a copy of 64 takes two or more
+_SNAPPY_MOST = 64  # bytes that one compressed byte can stand for: a copy of 64 bytes takes two or more
 
 _XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_MAGIC = _XERIAL[:8]
@@ -48,11 +48,10 @@ def compress(codec: str, data: Buffer) -> Buffer:
 
 
 def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """The beginning of the content, and whether that is all: `wanted` bytes if there are so many, of snappy as many
-    whole blocks as go into that.
+    """The first `wanted` bytes of the content (of snappy, the whole blocks among them), and whether that is all of it.
 
-    A batch of 1 MB can be made to unpack to gigabytes, so one who wants more begins anew with a larger `wanted`.
-    Errors: CorruptRecord where the beginning is damaged or ends too early.
+    A batch of 1 MB can unpack to gigabytes, so a caller who wants more begins anew with a larger `wanted`. Errors:
+    CorruptRecord where the beginning is damaged or ends too early.
     """
     if codec == "none":
         return bytes(data), True
@@ -84,7 +83,7 @@ def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """cramjam has no streams, but it fills the room that it is given before it says that there is too little."""
+    """Decompress without a stream: cramjam has none, but fills a buffer before it refuses what is too long for it."""
     room = bytearray(wanted)
     try:
         size, whole = codec.decompress_into(data, room), True

@@ -4,11 +4,14 @@ by byte.
 
 from __future__ import annotations
 
+from functools import cache
+
 Buffer = bytes | bytearray | memoryview
 
 _POLYNOMIAL = 0x82F63B78  # reflected
 
 
+@cache
 def _table() -> list[int]:
     table = []
     for byte in range(256):
@@ -19,14 +22,9 @@ def _table() -> list[int]:
     return table
 
 
-_TABLE: list[int] = []
-
-
 def pure_crc32c(data: Buffer) -> int:
-    """The same in plain Python: about 10 MB a second, for a machine without the package."""
-    if not _TABLE:
-        _TABLE.extend(_table())
-    table, crc = _TABLE, 0xFFFFFFFF
+    """The checksum in plain Python: about 10 MB a second, for a machine without the package."""
+    table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF

@@ -6,12 +6,12 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from .crc import Buffer
 from .messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType
 from .primitives import DecodeError, read_unsigned_varint, unsigned_varint
 from .schema import Message, Schema
 
 Body = Message | Mapping[str, Any]
-Bytes = bytes | bytearray | memoryview
 
 # Metadata log (KIP-631): no key; frame version, type and version of the record as unsigned varints, the message.
 
@@ -27,7 +27,7 @@ def encode_record(name: str, version: int, body: Body) -> bytes:
     return bytes(parts[0])
 
 
-def decode_record(data: Bytes) -> tuple[str, int, Message]:
+def decode_record(data: Buffer) -> tuple[str, int, Message]:
     """Name, version and message of a metadata record. DecodeError also for bytes left over, as in Apache Kafka."""
     buffer = memoryview(data)
     try:
@@ -54,7 +54,7 @@ _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCo
 
 
 class UnknownRecord(Exception):
-    """A record of a type we don't have: another kind of group's, or a newer Kafka's. Loading a log skips it."""
+    """A record of a type that minikafka lacks: another kind of group, or a newer Kafka. Loading a log skips it."""
 
 
 def encode_coordinator_record(
@@ -73,7 +73,7 @@ def encode_coordinator_record(
     return key_bytes, _prefixed(version, kind.value_schema, version, value)
 
 
-def decode_coordinator_record(key: Bytes, value: Bytes | None) -> tuple[str, Message, Message | None]:
+def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
     """Name, key and value of a record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
     number, key_view = _prefix(key)
     kind = _COORDINATOR_RECORD_BY_KEY.get(number)
@@ -101,7 +101,7 @@ def _prefixed(number: int, schema: Schema, version: int, body: Body) -> bytes:
     return bytes(parts[0])
 
 
-def _prefix(data: Bytes) -> tuple[int, memoryview]:
+def _prefix(data: Buffer) -> tuple[int, memoryview]:
     if len(data) < _INT16.size:
         raise DecodeError(f"{len(data)} bytes are no key or value of a coordinator's record")
     return _INT16.unpack_from(data)[0], memoryview(data)

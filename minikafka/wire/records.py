@@ -50,7 +50,7 @@ COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x0
 ABORT, COMMIT, LEADER_CHANGE = 0, 1, 2  # control record types
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35
+MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35  # positions in the header
 _INT64, _INT32, _UINT32, _INT16 = struct.Struct(">q"), struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
 
 
@@ -122,9 +122,9 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
 
     Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before Kafka 0.11 (magic 0 and 1).
     """
-    if len(buffer) - at <= _MAGIC_AT:
+    if len(buffer) - at <= MAGIC_AT:
         raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
-    magic = buffer[at + _MAGIC_AT]
+    magic = buffer[at + MAGIC_AT]
     if magic in (0, 1):
         raise KafkaError(
             Error.INVALID_RECORD, f"records in the old format with magic {magic}; only magic 2 is supported"
@@ -145,6 +145,12 @@ def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
     if end > len(buffer):
         return False
     return crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
+
+
+def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
+    """Errors: CorruptRecord unless crc_matches."""
+    if not crc_matches(buffer, header, at):
+        raise CorruptRecord(f"the batch at offset {header.base_offset} does not match its checksum")
 
 
 def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:

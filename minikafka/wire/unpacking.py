@@ -1,8 +1,8 @@
-"""Finding the records in a batch without decoding more of it than is wanted.
+"""This module finds the records in a batch, and decodes no more of the batch than is asked for.
 
-Compression covers the records of a batch as a whole, and their lengths are inside: to get to a record one has to go
-through those before it. A broker does so where it needs keys or timestamps, and for batches that anybody may have sent:
-a few bytes can unpack to gigabytes, or to millions of records. So the content is decompressed as far as the records
+Compression covers all records of a batch together, and each record begins with its length: a reader reaches a record
+only through those before it. A broker reads records where it needs keys or timestamps, and any client may have sent
+them: a few bytes can unpack to gigabytes, or to millions of records. So the content is decompressed as far as records
 are asked for, and all of it is counted against an allowance.
 """
 
@@ -36,10 +36,9 @@ class TooMuchToDecode(KafkaError):
 
 @dataclass(slots=True)
 class Allowance:
-    """How much may be decoded: of one batch, or of all those that a request is about. By compression a few bytes of
-    a client would become any amount of memory and work.
+    """How much may be decoded: of one batch, or of all batches that a request is about.
 
-    content_bytes: what decompression may add to what is there. records: how many may be looked at.
+    content_bytes: how many bytes decompression may add. records: how many records may be looked at.
     """
 
     content_bytes: int = 16 << 20
@@ -88,7 +87,7 @@ def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Itera
 
 
 class Unpacking:
-    """The content of a batch, decompressed as far as it is needed. whole: that is all of it."""
+    """The content of a batch, decompressed as far as it is needed. whole: all of it is."""
 
     def __init__(self, codec: str, packed: memoryview, allowance: Allowance) -> None:
         self.content, self.whole = b"", False
@@ -97,7 +96,7 @@ class Unpacking:
         self._wanted_bytes = 0
 
     def go_on(self) -> bytes:
-        """More of it, again from its beginning. Errors: TooMuchToDecode."""
+        """Decompress more of the content, again from its beginning. Errors: TooMuchToDecode."""
         if self._wanted_bytes == self._most_bytes:
             raise TooMuchToDecode
         self._wanted_bytes = min(8 * max(self._wanted_bytes, len(self._packed), _FEWEST_BYTES), self._most_bytes)

@@ -53,5 +53,5 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def int64(value: int) -> int:
-    """What Java's arithmetic makes of it: Kafka's timestamps wrap."""
+    """Wrap a number to 64 bits, as Java's arithmetic does with timestamps."""
     return value if -(1 << 63) <= value < 1 << 63 else (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -110,6 +110,19 @@ def test_a_follower_keeps_the_offsets_and_epochs_of_its_leader_gaps_too():
         follower.append_as_follower(leader.read(10, 1000, 11)[0])
 
 
+def test_a_log_whose_index_is_damaged_is_cut_at_the_right_place_and_gets_a_new_index():
+    log = open_log(index_interval_bytes=100)
+    for number in range(12):
+        append(log, "x" * 40, timestamp=number)
+    index = log.active.index
+    entry = index[1]
+    index.truncate(1)
+    index.append(entry.key, entry.value + 1)
+    log.truncate_to(9)
+    assert values(log) == ["x" * 40] * 9 and log.max_timestamp() == (8, 8)
+    assert log.active.next_offset() == 9 and len(index) > 2, "log and index fit together"
+
+
 # -- files
 
 
