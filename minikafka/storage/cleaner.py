@@ -1,4 +1,4 @@
-"""The log cleaner: which compacted log a pass of compaction is worth (compaction.py), and when.
+"""The log cleaner decides which compacted log gets a pass of compaction (compaction.py), and when.
 
 A pass reads the whole log, so it waits until enough of it is dirty: min.cleanable.dirty.ratio of the bytes, or a
 record that has waited for longer than max.compaction.lag.ms. Of several logs the dirtiest is first, and one is
@@ -19,7 +19,7 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Dirt(NamedTuple):
-    """What a pass over a log could clean. end_offset: up to where it may. overdue: max.compaction.lag.ms is over."""
+    """What a pass over a log could clean. end_offset: where it has to stop. overdue: max.compaction.lag.ms is over."""
 
     log: Log
     end_offset: int
@@ -40,8 +40,8 @@ class Dirt(NamedTuple):
 def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
     """How dirty a log is below up_to_offset, its last stable offset.
 
-    Whole segments count, and not the active one. With the first that holds a record younger than
-    min.compaction.lag.ms what may be cleaned ends.
+    Whole segments count, and not the active one. A pass has to stop before the first segment that holds a record
+    younger than min.compaction.lag.ms.
     """
     config = log.config
     first = end = max(log.first_dirty_offset, log.log_start_offset)
@@ -65,8 +65,8 @@ def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
 class Cleaner:
     """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory for the keys of a pass.
 
-    notice(line, error) is told of a log that can't be cleaned, whatever the reason: it stays as it is, and the others
-    go on.
+    notice(line, error) is called for a log that can't be cleaned, whatever the reason: it stays as it is, and the
+    others are cleaned.
     """
 
     def __init__(self, buffer_bytes: int, notice: Callable[[str, Exception], object]) -> None:
@@ -78,8 +78,8 @@ class Cleaner:
         self._uncleanable: list[Log] = []  # not tried again before a restart, as in Apache Kafka
 
     def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
-        """Begin with the dirtiest of these, (log, last stable offset), if that is worth it. Returns whether any is
-        dirty: then time alone may make it worth it.
+        """Begin a pass over the dirtiest of these logs, if one is worth a pass. logs: (log, last stable offset).
+        Returns whether any is dirty: time alone may then make it worth a pass.
 
         Errors: KAFKA_STORAGE_ERROR.
         """
@@ -101,7 +101,7 @@ class Cleaner:
         return self.log is not None
 
     def advance(self, budget_bytes: int) -> bool | None:
-        """Go on cleaning. Returns None while there is more to do in this pass; at its end whether it got further.
+        """Go on with the pass. Returns None while there is more to do; at the end whether more of the log is clean.
 
         Errors: KAFKA_STORAGE_ERROR.
         """
@@ -117,7 +117,7 @@ class Cleaner:
 
     @contextmanager
     def _failures_of(self, log: Log) -> Iterator[None]:
-        """What goes wrong with one log is its own; a disk that fails is not."""
+        """An error concerns this log alone, and ends its pass; unless the disk has failed."""
         try:
             yield
         except Exception as error:

@@ -7,11 +7,11 @@
     offset   7  8  9              | 10 11            after a pass; the active segment is left alone
     key      a  b  c              |  a  d
 
-A pass has two halves. First the dirty part is read, from where the last pass ended up to the active segment, and of
-each key there the last offset is noted. Then the closed segments are written anew, the clean part too, without the
-records whose key comes again later. What stays keeps its offset: a compacted log has gaps, and consumers still find
-their place. A batch keeps its first and last offset and its sequence numbers, even if nothing but the header is left
-of it. So it is kept, empty, where a producer's last sequence number stands in it, or the last offset of the pass.
+A pass has two halves. First it reads the dirty part, from where the last pass ended up to the active segment, and
+notes the last offset of each key there. Then it writes the closed segments anew, the clean part too, without the
+records whose key comes again later. A record that stays keeps its offset: a compacted log has gaps, and consumers still
+find their place. A batch keeps its first and last offset and its sequence numbers, even if only its header is left. An
+empty batch stays if it holds a producer's last sequence number, or the last offset of the pass.
 
 Tombstones. A reader that has seen a key's value must see its tombstone too, or it would never hear that the key is
 gone. So the first pass that hides values behind a tombstone keeps it, and writes into its batch when it may go: in
@@ -88,8 +88,8 @@ class Transaction(NamedTuple):
 class LatestOffsets:
     """The last offset of each key in a part of a log. Keys of a transaction count when it is committed.
 
-    end_offset: where that part ends; after `settle`, before the first transaction of which it holds no end. room_bytes:
-    memory for keys; if it doesn't last, the part ends where it is full.
+    end_offset: where the part ends. It moves back to where room_bytes, the memory for keys, were used up; and with
+    `settle`, to the first transaction whose end isn't in the part.
     """
 
     def __init__(self, first_offset: int, end_offset: int, room_bytes: int) -> None:
@@ -136,7 +136,7 @@ class LatestOffsets:
         self._offsets[key] = max(offset, known)
 
     def settle(self) -> None:
-        """No more is noted."""
+        """All records are noted: the part ends before the first open transaction."""
         self.end_offset = min([self.end_offset, *(each.first_offset for each in self._transactions.values())])
 
     def keeps(self, header: BatchHeader, record: RawRecord, now_ms: int) -> bool:
@@ -155,13 +155,13 @@ class LatestOffsets:
 
 
 class LogChanged(Exception):
-    """Segments that are being compacted were deleted or cut: what is known of their keys is no longer true."""
+    """Segments were deleted or cut while they were being compacted: what was noted of their keys is wrong now."""
 
 
 class Compaction:
-    """One pass over a log: what is dirty below end_offset, where a segment begins, is clean afterwards.
+    """One pass over a log. It cleans what is dirty below end_offset, where a segment begins.
 
-    now_ms: wall clock. buffer_bytes: memory for keys; if it doesn't last, the next pass goes on.
+    now_ms: wall clock. buffer_bytes: memory for keys; if it is too little, the next pass goes on.
     """
 
     def __init__(self, log: Log, end_offset: int, now_ms: int, buffer_bytes: int) -> None:
@@ -177,11 +177,10 @@ class Compaction:
         assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
-        """Yields the work done, in bytes as reading alone would count them. The log is clean up to its
-        first_dirty_offset when it ends.
+        """Yields the work done, in bytes as reading alone would count them. At the end the log is clean up to its
+        first_dirty_offset.
 
-        Errors: KAFKA_STORAGE_ERROR; those of decode_batch for records that can't be read: what holds them stays as it
-        is.
+        Errors: KAFKA_STORAGE_ERROR; those of decode_batch for records that can't be read: their segment stays as it is.
         """
         with as_storage_errors(self.log.directory):
             try:
@@ -336,7 +335,7 @@ class Compaction:
             raise LogChanged
 
     def discard(self) -> None:
-        """Remove what was not put in place. A log that was deleted meanwhile has taken it along."""
+        """Remove the segment that was not put in place. It is gone if the log was deleted meanwhile."""
         if self._cleaned is not None:
             self._cleaned.close()
             for kind in FILES:
@@ -355,7 +354,7 @@ def empty(header: BatchHeader) -> bytes:
 
 
 def finish_swap(log: Log) -> None:
-    """What a crash left of a pass: finish the swap if the new segment is complete, else forget it."""
+    """Finish the swap that a crash interrupted, if the new segment is complete; else remove the new segment."""
     disk, directory = log.disk, log.directory
 
     def files(*endings: str) -> list[tuple[str, int]]:

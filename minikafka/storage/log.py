@@ -100,8 +100,8 @@ class Log:
     def recover(
         self, budget_bytes: int, clean: bool = False, committed: int | None = None
     ) -> Generator[int, None, list[str]]:
-        """Open what is on the disk. clean: the last stop was a clean one, so all is synced. committed: for the
-        metadata log, up to where nothing may be missing.
+        """Open the segments that are on the disk. clean: the last stop was a clean one, so all is synced. committed:
+        for the metadata log, the offset up to which nothing may be missing.
 
         Yields the bytes read, about budget_bytes at a time; the log is ready when it ends. Returns what was lost, a
         plain sentence each.
@@ -188,7 +188,7 @@ class Log:
     # -- rolling
 
     def roll(self, base_offset: int, why: str, sync: bool = True) -> None:
-        """Close the active segment and begin a new one. What is closed is synced, with the state of its producers."""
+        """Close the active segment and begin a new one. The closed one is synced, with the state of its producers."""
         closed = self.active
         closed.seal()
         self.producers.end_offset = base_offset
@@ -233,7 +233,7 @@ class Log:
         self, timestamp: int, allowance: Allowance | None = None
     ) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record that is as young as `timestamp` or younger; None if
-        none is. If that would take more than is allowed, an earlier offset: see Segment.find_timestamp.
+        there is none. An earlier offset if the search would take more than is allowed: see Segment.find_timestamp.
         """
         with as_storage_errors(self.directory):
             allowance = allowance or Allowance()
@@ -246,7 +246,7 @@ class Log:
 
     def max_timestamp(self, allowance: Allowance | None = None) -> tuple[int, int] | None:
         """(timestamp, offset) of the first record with the largest timestamp (KIP-734); None in a log without
-        records. If that would take more than is allowed, the last offset of its batch.
+        records. The last offset of its batch if the search would take more than is allowed.
         """
         with as_storage_errors(self.directory):
             segment = max(self.segments, key=lambda segment: segment.largest[0])
@@ -261,14 +261,12 @@ class Log:
         return self.epochs.epoch_at(offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it ends); (-1, -1) if that can't
-        be said.
-        """
+        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it ends); (-1, -1) if unknown."""
         return self.epochs.end_offset(epoch, self.log_end_offset)
 
     def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """For a reader whose last record has this epoch (KIP-595): (epoch, end offset) where its log parts from ours;
-        None if it doesn't.
+        """Where the log of a reader parts from this one (KIP-595): (epoch, end offset); None if it doesn't.
+        last_fetched_epoch: the leader epoch of the reader's last record.
 
         Errors: OFFSET_OUT_OF_RANGE if the epoch is unknown here.
         """
@@ -316,7 +314,7 @@ class Log:
         del self.segments[first:]
 
     def end_at(self, offset: int) -> None:
-        """The segments end at `offset` now: nothing else may know of records behind it."""
+        """Set the log end offset, and forget what checkpoints, epochs and producers say of records behind it."""
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.log_start_offset = min(self.log_start_offset, offset)

@@ -1,4 +1,4 @@
-"""What a log knows of its idempotent producers, so that a retried batch is written once (KIP-98, KIP-360).
+"""A log remembers its idempotent producers, so that a retried batch is written once (KIP-98, KIP-360).
 
 A producer numbers the records it sends to a partition: each batch carries producer id, epoch and base sequence. The
 log keeps, for each producer id, the epoch and the last five batches (five, because a producer has at most five
@@ -80,7 +80,7 @@ class Producer:
 
 
 class ProducerState:
-    """All producers of one log. end_offset: the offset up to which the log is taken into account."""
+    """All producers of one log, as of the batches before end_offset."""
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self.producers: dict[int, Producer] = {}
@@ -92,7 +92,9 @@ class ProducerState:
     # -- one batch
 
     def check(self, header: BatchHeader) -> Appended | None:
-        """Where the batch was appended if it was before; None if it comes next; else KafkaError."""
+        """Check a producer's batch before it is appended. Returns where it was appended if it was before; None if it
+        comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH.
+        """
         producer = self.producers.get(header.producer_id)
         if producer is None:
             return None
@@ -122,7 +124,7 @@ class ProducerState:
         return None
 
     def update(self, header: BatchHeader) -> None:
-        """A batch was appended; replay and replication come here without a check, since a leader made it."""
+        """Take an appended batch into account. A replayed or replicated batch was checked by its leader."""
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)

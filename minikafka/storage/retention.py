@@ -1,4 +1,4 @@
-"""What is deleted at the front of a log: whole segments, never a part of one. A topic that is only compacted loses
+"""Retention deletes whole segments at the front of a log, never a part of one. A topic that is only compacted loses
 nothing but what lies below its log start offset.
 
 Three reasons, in Kafka's order: the segment lies below the log start offset; the log would still be as large as
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def clean_up(log: Log, now_ms: int) -> None:
-    """One pass."""
+    """Delete all segments that may go now."""
     delete_below_start(log)
     if log.config.deletes and log.config.retention_bytes >= 0:
         _delete_by_size(log, log.config.retention_bytes)

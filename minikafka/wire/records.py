@@ -113,7 +113,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534); base_timestamp then holds it."""
+        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534). It stands in base_timestamp."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
@@ -170,7 +170,7 @@ def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
 def stamp(
     batch: bytearray | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None = None
 ) -> None:
-    """Write into a batch what only the leader knows. The CRC covers none of it, unless the leader sets the time too."""
+    """Write into a batch what only the leader knows. The CRC changes only if the leader sets the time too."""
     _INT64.pack_into(batch, 0, base_offset)
     _INT32.pack_into(batch, LOG_OVERHEAD, leader_epoch)
     if log_append_time_ms is not None:
@@ -280,7 +280,7 @@ def _value_and_headers(value: bytes | None, headers: Sequence[tuple[str, bytes |
 
 
 class RawRecord(NamedTuple):
-    """A record of which only what a broker looks at is decoded. rest: value and headers, as they are encoded."""
+    """A record, decoded as far as a broker looks at it. rest: value and headers, as they are encoded."""
 
     offset: int
     timestamp: int
@@ -331,9 +331,9 @@ def _read_headers(content: bytes, at: int, end: int) -> Headers:
 
 
 def raw_records(batch: Buffer, allowance: Allowance | None = None) -> Iterator[RawRecord]:
-    """The records of one whole batch, one after the other; no more is decompressed than is asked for, or little more.
+    """The records of one whole batch, one after the other; little more is decompressed than is asked for.
 
-    Errors: those of decode_batch, when the record that is wrong is reached. What is wrong with headers goes unseen.
+    Errors: those of decode_batch, when the wrong record is reached. Headers are not looked at.
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
