@@ -3,10 +3,12 @@
 import time
 
 import pytest
+from confluent_kafka import Consumer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.wire.internal_records import decode_coordinator_record
+from tests.conformance.raw import Connection
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, take, topic, write
 
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
@@ -27,8 +29,27 @@ def member(bootstrap):
         consumer.close(autocommit=False)
 
 
+@pytest.fixture
+def broker(bootstrap):
+    with Connection(bootstrap) as connection:
+        yield connection
+
+
 def offsets(records):
     return [record.offset for record in records]
+
+
+def committed(broker, group):
+    """What the broker keeps for partition 0 of the topic with the group's name; -1 when it keeps nothing."""
+    topics = [{"name": group, "partition_indexes": [0]}]
+    [topic] = broker.ask("OffsetFetch", 5, group_id=group, topics=topics).topics
+    return topic.partitions[0].committed_offset
+
+
+def wait_until(holds):
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < until
 
 
 def test_the_committed_offset_is_the_next_one_to_read(topic, write, member):
@@ -71,22 +92,16 @@ def test_any_number_can_be_committed_and_the_reader_finds_out(topic, write, memb
     assert offsets(take(member(name), 3)) == [0, 1, 2]
 
 
-def test_auto_commit_commits_in_a_poll_what_earlier_polls_handed_over(topic, write, member):
+def test_auto_commit_commits_in_a_poll_what_earlier_polls_handed_over(topic, write, member, broker):
     name = topic()
-    partition = TopicPartition(name, 0)
     write(name, [b"order"] * 4)
-    reader = member(name, enable_auto_commit=True, auto_commit_interval_ms=100)
-    assert offsets(take(reader, 2)) == [0, 1]
-    until = time.monotonic() + PATIENCE_SECONDS
-    seen = []
-    while (
-        not seen and time.monotonic() < until
-    ):  # polls that hand nothing over: what they commit was handed over before
-        reader.pause(partition)
-        reader.poll(timeout_ms=50)
-        committed = reader.committed(partition)
-        seen = [committed] if committed is not None else []
-    assert seen == [2]
+    first = member(name, enable_auto_commit=True, auto_commit_interval_ms=100)
+    assert offsets(take(first, 2)) == [0, 1]  # in hand: the program would write them later, together
+    first.pause(TopicPartition(name, 0))  # from now on polls hand nothing over
+    wait_until(lambda: first.poll(timeout_ms=50) or committed(broker, name) != -1)
+    assert committed(broker, name) == 2
+    first.close(autocommit=False)  # as if killed
+    assert offsets(take(member(name), 2)) == [2, 3]
 
 
 def test_commits_are_records_of_a_topic_and_the_last_one_of_a_key_counts(topic, write, member, bootstrap):
@@ -108,3 +123,40 @@ def test_commits_are_records_of_a_topic_and_the_last_one_of_a_key_counts(topic, 
             break
     commits.close()
     assert found == [1, 2, 3]
+
+
+def test_close_with_auto_commit_commits_all_that_a_poll_handed_over_looked_at_or_not(topic, write, member):
+    name = topic()
+    write(name, [b"order"] * 6)
+    first = member(name, enable_auto_commit=True)
+    take(first, 4)
+    first.close()
+    assert offsets(take(member(name), 2)) == [4, 5]
+
+
+def test_librdkafka_commits_the_record_that_the_program_is_still_working_on(topic, write, bootstrap, broker):
+    name = topic()
+    write(name, [b"order"] * 3)
+    settings = {"auto.offset.reset": "earliest", "auto.commit.interval.ms": 100, "group.id": name}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+    consumer.subscribe([name])
+    assert consumer.poll(PATIENCE_SECONDS).offset() == 0
+    wait_until(lambda: committed(broker, name) == 1)  # and the program hasn't polled again
+    consumer.close()
+
+
+def test_kip_211_when_a_groups_offset_has_expired_auto_offset_reset_decides(topic, write, member, broker):
+    """An old client says in its commit how long the offset is to be kept. So the test need not wait for days."""
+    name = topic()
+    write(name, [b"order"] * 3)
+    partition = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
+    place = {"name": name, "partitions": [partition]}
+    [answer] = broker.ask("OffsetCommit", 4, group_id=name, retention_time_ms=1, topics=[place]).topics
+    assert answer.partitions[0].error_code == 0
+    write(name, [b"order"] * 8)
+    wait_until(lambda: committed(broker, name) == -1)
+    back = member(name, auto_offset_reset="latest")
+    wait_until(lambda: back.poll(timeout_ms=50) or back.assignment())
+    assert back.position(TopicPartition(name, 0)) == 11
+    back.close(autocommit=False)
+    assert offsets(take(member(name), 3)) == [0, 1, 2]

@@ -26,16 +26,20 @@ PATIENCE_SECONDS = 60
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
 
 
+LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "200"}  # for offsets that have expired
+
+
 @pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
 def bootstrap(request):
     if request.param == "minikafka":
         from minikafka.server.embedded import Served
 
-        with Served() as kafka:
+        options = [word for name, value in LOOK_EVERY_MS.items() for word in ("--override", f"{name}={value}")]
+        with Served(options=tuple(options)) as kafka:
             yield kafka.bootstrap
     else:
         properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
-        with ApacheKafka(properties) as kafka:
+        with ApacheKafka(properties | LOOK_EVERY_MS) as kafka:
             yield kafka.bootstrap
 
 
