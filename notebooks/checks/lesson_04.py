@@ -28,6 +28,18 @@ EXIT_TICKET = (
         right=3,
         why="3. The next poll commits what the last one handed over, done or not. A crash then loses what was not.",
     ),
+    Question(
+        "committed offset 3, the log starts at 7, latest",
+        right=3,
+        why="3. Offset 3 is out of range, so auto_offset_reset decides, and latest skips what is still in the log.",
+        lesson="01",
+    ),
+    Question(
+        "a partition was added while billing was off",
+        right=1,
+        why="1. An offset belongs to one partition. The group has committed none for the new one.",
+        lesson="02",
+    ),
 )
 
 

@@ -18,4 +18,4 @@ def pay(consumer, payments):
 faults = [Crash("careful", call=3)]
 
 # %% exit ticket
-lesson("04").exit_ticket(2, 2, 3)
+lesson("04").exit_ticket(2, 2, 3, 3, 1)

@@ -18,7 +18,6 @@ TOO_EARLY: dict[str, set[str]] = {
 
 # Terms that the lesson which introduces them doesn't explain in bold or italics yet. It only gets shorter, too.
 NOT_YET_INTRODUCED = {
-    "04": {"auto-commit", "dead letter", "idempotent consumer", "lag", "member", "poison record"},
     "06": {"member epoch", "rebalance listener", "rolling restart"},
     "17": {"micro-batch", "sink", "source", "trigger"},
 }

@@ -21,16 +21,16 @@ MINUTES_OFF = 0.15  # the stated minutes may differ from the model's by this par
 WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key points
 
 NOT_YET = {
-    "first cell": {"04", "06", "07"},
-    "key points": {"04", "06", "07", "17"},
-    "exit ticket": {"04", "06", "07", "17"},
-    "at work": {"04", "06", "07", "17"},
+    "first cell": {"06", "07"},
+    "key points": {"06", "07", "17"},
+    "exit ticket": {"06", "07", "17"},
+    "at work": {"06", "07", "17"},
     "simplified": set(),
-    "next lesson": {"04", "06", "07"},
-    "because": {"04", "06", "07", "17"},
+    "next lesson": {"06", "07"},
+    "because": {"06", "07", "17"},
     "predictions in the ledger": {"06", "07"},
-    "minutes": {"04", "06", "07", "17"},
-    "at most 75 minutes": {"04", "06", "07", "17"},
+    "minutes": {"06", "07", "17"},
+    "at most 75 minutes": {"06", "07", "17"},
 }
 
 
