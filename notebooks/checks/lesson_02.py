@@ -5,6 +5,7 @@ from functools import cache
 
 from minikafka import Cluster
 from minikafka.clients.partitioners import murmur2, to_positive
+from minikafka.course.another_process import in_another_process
 from minikafka.course.checks import Exercise, Rung
 from minikafka.course.checks import number as a_number
 from minikafka.course.lessons import Question
@@ -50,9 +51,17 @@ def kafkas(key, count):
 
 # --- 1: write a piece ---
 
+KEYED = {
+    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
+    "a short key": (b"alice", [0, 1, 2], [0, 1, 2]),
+    "a hash whose highest bit is set": (b"bob", [0, 1, 2], [0, 1, 2]),
+    "bytes that aren't text": (b"\xff\x00\xfe", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
+    "a partition without a leader": (b"dave", [0, 1, 2], [0, 2]),
+}
+
 
 def exercise_1():
-    """The partitioner for keys, in three rungs: a partition that exists; Kafka's own; no key."""
+    """The partitioner in five rungs: one partition for a key; the same elsewhere; Kafka's own; no key; a mistake."""
     common = {"scenario": a_record, "smaller": simpler, "describe": as_call}
     return Exercise(
         name="my_partition",
@@ -77,16 +86,16 @@ def exercise_1():
                 **common,
             ),
             Rung(
+                holds="a key gets the same partition in another process, too",
+                broken=elsewhere_another_partition,
+                cases={"twelve keys in two processes": tuple((name.encode(), [0, 1, 2], [0, 1, 2]) for name in NAMES)},
+                describe=lambda records: f"{as_call(records[0])} and the other names",
+            ),
+            Rung(
                 holds="it is the partition that Kafka's own client chooses",
                 broken=not_kafkas_partition,
                 picture=keyed_records,
-                cases={
-                    "an empty key": (b"", [0, 1, 2], [0, 1, 2]),
-                    "a short key": (b"alice", [0, 1, 2], [0, 1, 2]),
-                    "a hash whose highest bit is set": (b"bob", [0, 1, 2], [0, 1, 2]),
-                    "bytes that aren't text": (b"\xff\x00\xfe", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
-                    "a partition without a leader": (b"dave", [0, 1, 2], [0, 2]),
-                },
+                cases=KEYED,
                 **common,
             ),
             Rung(
@@ -156,6 +165,19 @@ def not_a_fixed_partition(answer, case):
         again = answer(key, partitions, available)
         if again != found:
             return f"the same key went to {found!r} and to {again!r}. Then its records have no order."
+    return None
+
+
+def elsewhere_another_partition(answer, records):
+    """What can't be tried there is left to the next rung."""
+    for record, there in zip(records, in_another_process(answer, records) or (), strict=False):
+        here = answer(*record)
+        if there != here:
+            return (
+                f"this process sends {record[0]!r} to partition {here!r}, and the same key to partition {there!r} "
+                "when your function runs in another process.\n"
+                "Python salts hash(), and with it the order of a set: each process has other numbers"
+            )
     return None
 
 

@@ -40,6 +40,15 @@ def among_available(key, all_partitions, available):
     return available[(murmur2(key) & 0x7FFFFFFF) % len(available)]
 
 
+def pythons_hash(key, all_partitions, available):
+    return available[0] if key is None else hash(key) % len(all_partitions)
+
+
+def in_the_order_of_a_set(key, all_partitions, available):
+    letters = "".join({str(number) for number in range(9)})
+    return zlib.crc32(letters.encode() + (key or b"")) % len(all_partitions)
+
+
 def no_modulo(key, all_partitions, available):
     return murmur2(key) & 0x7FFFFFFF
 
@@ -86,6 +95,9 @@ def test_a_right_partitioner_is_right_however_it_is_written(answer):
         (with_abs, "Kafka clears that bit, and takes no abs()"),
         (crc, "Kafka's own client sends it to"),
         (among_available, "a key counts all partitions"),
+        (pythons_hash, "and the same key to partition"),
+        (pythons_hash, "Python salts hash()"),
+        (in_the_order_of_a_set, "holds already: every key gets a partition that exists, the same one each time"),
         (no_modulo, "there is no such partition"),
         (round_robin, "the same key went to"),
         (a_quotient, "A partition is a whole number"),
@@ -99,6 +111,16 @@ def test_a_right_partitioner_is_right_however_it_is_written(answer):
 def test_a_wrong_partitioner_hears_what_is_wrong(answer, words):
     found = verdict("02", 1, answer)
     assert not found.right and words in str(found), found
+
+
+def helped_by_another_function(key, all_partitions, available):
+    """What another process doesn't know of can't be tried there."""
+    return in_javas_words(key, all_partitions, available)
+
+
+@pytest.mark.parametrize("answer", [helped_by_another_function, eval("lambda *record: in_javas_words(*record)")])
+def test_an_answer_that_another_process_cannot_run_is_judged_by_this_one_alone(answer):
+    assert verdict("02", 1, answer).right
 
 
 def test_a_counterexample_can_be_played():
