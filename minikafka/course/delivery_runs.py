@@ -106,15 +106,16 @@ def letter(cluster: Cluster, orders: int = 5) -> str:
 
 
 class Payments:
-    """The table of payments on SQLite. Its third row is written, and then the process ends, as if it were killed."""
+    """The table of payments on SQLite. When it has so many rows the process ends, as if it were killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, fuse: int = 3) -> None:
+        self.fuse = fuse
         self.rows = sqlite3.connect(":memory:")
         self.rows.execute("create table payments (number blob, value blob)")
 
     def add(self, record: Any, value: bytes) -> None:
         self.rows.execute("insert into payments values (?, ?)", (record.key, value))
-        if len(self.numbers()) == 3:
+        if len(self.numbers()) == self.fuse:
             raise SystemExit("the plug is pulled")
 
     def __contains__(self, number: bytes) -> bool:

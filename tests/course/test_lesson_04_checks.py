@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import sqlite3
 
 import nbformat
 import pytest
@@ -10,6 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course import editions, lessons, lives
+from minikafka.course.delivery_runs import Payments
 from minikafka.faults import Crash, Lose
 from minikafka.server.embedded import Served
 from tests.course.answers import solution, verdict
@@ -283,26 +283,6 @@ def test_the_broken_run_can_be_played():
 # --- the same function over TCP ---
 
 
-class Table:
-    """payments on SQLite; the process dies after its fuse-th row is written."""
-
-    def __init__(self, fuse):
-        self.rows = sqlite3.connect(":memory:")
-        self.rows.execute("create table payments (number blob, value blob)")
-        self.fuse = fuse
-
-    def add(self, record, value):
-        self.rows.execute("insert into payments values (?, ?)", (record.key, value))
-        if len(list(self)) == self.fuse:
-            raise SystemExit
-
-    def __iter__(self):
-        return (number for (number,) in self.rows.execute("select number from payments order by rowid"))
-
-    def __contains__(self, number):
-        return number in list(self)
-
-
 @pytest.fixture(scope="module")
 def served():
     with Served() as kafka:
@@ -321,7 +301,7 @@ def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writi
     for number in range(4):
         producer.send(topic, key=b"o-%d" % number, value=b"20 euros").get(timeout=30)
     producer.close()
-    payments = Table(fuse=2)
+    payments = Payments(fuse=2)
     for _life in (1, 2):
         consumer = KafkaConsumer(topic, bootstrap_servers=served, group_id=topic, auto_offset_reset="earliest",
                                  enable_auto_commit=False, consumer_timeout_ms=5000)  # fmt: skip
@@ -330,4 +310,4 @@ def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writi
         except SystemExit:
             pass
         consumer.close(autocommit=False)
-    assert list(payments) == [b"o-%d" % number for number in rows]
+    assert payments.numbers() == [b"o-%d" % number for number in rows]
