@@ -21,6 +21,12 @@ def dataset(name: str) -> ModuleType:
     return import_module(f"{PACKAGE}.{name}")
 
 
+def replayer() -> ModuleType:
+    """What sends a data set to Kafka: `send` of datasets/replay.py."""
+    _package()
+    return import_module(f"{PACKAGE}.replay")
+
+
 @cache
 def _package() -> ModuleType:
     spec = spec_from_file_location(PACKAGE, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)])

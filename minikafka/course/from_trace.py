@@ -16,6 +16,11 @@ def order_read(trace: Iterable[Event]) -> str:
     return ", then ".join(value for poll in polls for _, _, value in poll.detail["records"])
 
 
+def of_kind(kind: str) -> Callable[[Event], bool]:
+    """A condition: an event of this kind."""
+    return lambda event: event.kind == kind
+
+
 def chosen_for(value: str) -> Callable[[Event], bool]:
     """A condition: in this event a producer chooses the partition of the record with this value."""
     return lambda event: event.kind == "PartitionChosen" and event.detail["value"] == value
@@ -35,6 +40,11 @@ def partitions_used(trace: Iterable[Event], key: str | None = None) -> int:
 def once_sent(count: int, answer: Callable[[Sequence[Event]], T]) -> Callable[[Sequence[Event]], T | None]:
     """The same answer, but none as long as fewer than `count` records have a partition: a verdict waits for them."""
     return lambda trace: answer(trace) if len(partitions_chosen(trace)) >= count else None
+
+
+def not_before(at_ms: int, answer: Callable[[Sequence[Event]], T]) -> Callable[[Sequence[Event]], T | None]:
+    """The same answer, but none before this moment: a verdict waits until all that leads to it has been seen."""
+    return lambda trace: answer(trace) if trace and trace[-1].at >= at_ms else None
 
 
 def keys_that_moved(trace: Iterable[Event]) -> list[str | None]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from minikafka import Cluster
+from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
-from minikafka.course.spark_picture import a_query_and_its_checkpoint
+from minikafka.course.spark_picture import a_query_that_has_stopped
 
 PICTURES = NOTEBOOKS / "pictures"
 
@@ -131,9 +132,7 @@ def lag_and_capacity() -> str:
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=3)
     shop = cluster.producer(client_id="shop")
-    for name in "ABC":
-        settings = {"group_id": "billing", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 500}
-        cluster.start(poll_for_ever, cluster.consumer("orders", client_id=name, **settings))
+    start(cluster, *"ABC", auto_commit_interval_ms=500)
     cluster.run(seconds=5)
     for second in range(30):
         for number in range(9):
@@ -142,12 +141,6 @@ def lag_and_capacity() -> str:
         if second == 12:
             cluster.crash("C")
     return cluster.play("lag").svg()
-
-
-def poll_for_ever(consumer: Any) -> None:
-    """A member's program."""
-    while True:
-        consumer.poll(timeout_ms=60_000)
 
 
 HOOKS = {
@@ -159,7 +152,7 @@ HOOKS = {
     "05": consumer_groups,
     "06": rebalancing,
     "07": lag_and_capacity,
-    "17": a_query_and_its_checkpoint,
+    "17": a_query_that_has_stopped,
 }
 
 

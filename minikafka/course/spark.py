@@ -18,12 +18,14 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import requires
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from minikafka.course.data import replayer
 
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
@@ -163,6 +165,11 @@ def _last_lines(log: IO[bytes], count: int = 15) -> str:
     return "\n".join(f"  {line}" for line in log.read().decode(errors="replace").splitlines()[-count:])
 
 
+def rows_read(query: Any) -> int:
+    """How many rows a streaming query has read, by its reports."""
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+
 class Lab:
     """The topics and checkpoints of one notebook: made together, gone together.
 
@@ -200,6 +207,30 @@ class Lab:
             admin.close()
         self._topics.append(topic)
         return topic
+
+    def send(self, topic: str, events: Iterable[Any]) -> None:
+        """Sends events of a data set, with their times of ingest as timestamps. Errors: the first that a record met."""
+        producer = self._kafka.producer()
+        replayer().send(producer, events, topic, partitions=len(producer.partitions_for(topic)))
+        producer.close()
+
+    def ends(self, topic: str) -> dict[int, int]:
+        """Partition -> end offset, as the broker says now."""
+        from kafka import TopicPartition
+
+        consumer = self._kafka.consumer()
+        partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
+        offsets = consumer.end_offsets(partitions)
+        consumer.close()
+        return {partition.partition: offsets[partition] for partition in partitions}
+
+    def records(self, topic: str) -> list[Any]:
+        """All records of a topic, as kafka-python gives them."""
+        count = sum(self.ends(topic).values())
+        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=10_000)
+        found = [next(consumer) for _ in range(count)]
+        consumer.close()
+        return found
 
     def checkpoint(self, name: str) -> str:
         """A new, empty folder for one query's checkpoint."""

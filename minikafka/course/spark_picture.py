@@ -1,4 +1,4 @@
-"""The picture at the top of lesson 17: a topic, a Spark query that stands in it, the checkpoint that knows where."""
+"""The picture at the top of lesson 17: a topic, and a Spark query that has stopped in it. Who knows where?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT, _SIDE = 96, 620  # where lanes begin, where the checkpoint stands
 Offsets = dict[int, int]
 
 
-def a_query_and_its_checkpoint() -> str:
+def a_query_that_has_stopped() -> str:
     """SVG: 500 records read, 108 not yet. The offsets are the lesson's own, by its data set and Kafka's partitioner."""
     keys = [event.key or b"" for event in dataset("orders").stream("orders", count=600, seed=SEED)]
     homes = [to_positive(murmur2(key)) % PARTITIONS for key in keys]
@@ -27,19 +27,17 @@ def a_query_and_its_checkpoint() -> str:
     body = Drawing(WIDE)
     for partition in range(PARTITIONS):
         _lane(body, partition, read[partition], ends[partition])
-    _checkpoint(body, {partition: read[partition] for partition in range(PARTITIONS)})
+    _question(body, {partition: read[partition] for partition in range(PARTITIONS)})
     _broker(body, {partition: ends[partition] for partition in range(PARTITIONS)})
-    lag = len(keys) - READ
-    where = "Spark's checkpoint holds the offset that each partition is read from next."
-    said = f"{where} {lag} records came later: the query's lag."
+    said = f"The query has read {READ} of {len(keys)} records and has stopped. Who remembers where it stood?"
     return svg(
         body,
         title="orders: three partitions, one Spark query",
-        scenario="500 records were there when the query ran; it is not running now",
+        scenario=f"{READ} records were there when the query ran; it is not running now",
         sentence=said,
         corner=f"seed {SEED}",
-        time="batch 0",
-        alt=f"{said} The broker knows where the partitions end, and of no consumer group.",
+        time="stopped",
+        alt=f"{said} The broker knows where the partitions end.",
     )
 
 
@@ -69,19 +67,16 @@ def _lane(body: Drawing, partition: int, read: int, end: int) -> None:
     body.text(f"{name}/end", x + 8, y + 20, f"end offset {end}", size=12, mono=True)
 
 
-def _checkpoint(body: Drawing, read: Offsets) -> None:
-    body.rect("checkpoint", _SIDE, 8, WIDE - _SIDE, 118, "wash", "actor1", r=8)
-    body.circle("checkpoint/letter", _SIDE + 20, 28, 9, "actor1")
-    body.text("checkpoint/letter/word", _SIDE + 20, 32, "S", "on1", size=12, bold=True, anchor="middle")
-    body.text("checkpoint/name", _SIDE + 36, 33, "Spark's checkpoint, a folder", bold=True)
-    body.text("checkpoint/file", _SIDE + 14, 58, "offsets/0", "quiet", mono=True)
-    inside = ", ".join(f'"{partition}":{offset}' for partition, offset in read.items())
-    body.text("checkpoint/offsets", _SIDE + 14, 80, f"{{{inside}}}", mono=True)
-    body.text("checkpoint/commit", _SIDE + 14, 108, "commits/0", "quiet", mono=True)
+def _question(body: Drawing, read: Offsets) -> None:
+    body.rect("question", _SIDE, 8, WIDE - _SIDE, 118, "wash", "actor1", r=8)
+    body.circle("question/letter", _SIDE + 20, 28, 9, "actor1")
+    body.text("question/letter/word", _SIDE + 20, 32, "S", "on1", size=12, bold=True, anchor="middle")
+    body.text("question/name", _SIDE + 36, 33, "the query has read up to", bold=True)
+    body.text("question/offsets", _SIDE + 14, 66, ", ".join(map(str, read.values())), mono=True)
+    body.text("question/who", _SIDE + 14, 104, "who remembers?", "quiet")
 
 
 def _broker(body: Drawing, ends: Offsets) -> None:
     body.rect("broker", _SIDE, 140, WIDE - _SIDE, 76, "wash", "rule", r=8)
-    body.text("broker/name", _SIDE + 14, 163, "the broker", bold=True)
-    body.text("broker/ends", _SIDE + 14, 184, "end offsets " + ", ".join(map(str, ends.values())), mono=True)
-    body.text("broker/groups", _SIDE + 14, 204, "consumer groups: none", "quiet", mono=True)
+    body.text("broker/name", _SIDE + 14, 168, "the broker", bold=True)
+    body.text("broker/ends", _SIDE + 14, 196, "end offsets " + ", ".join(map(str, ends.values())), mono=True)

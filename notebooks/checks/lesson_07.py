@@ -7,24 +7,40 @@ from functools import cache
 from minikafka import Cluster
 from minikafka.course.checks import Exercise, Rung
 from minikafka.course.checks import number as a_number
+from minikafka.course.lag_runs import sell, start
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
         "a lag of 5,000",
         right=3,
-        why="3. 5,000 offsets from the committed one to the end. How late that is, only the timestamps say, and what "
-        "the program has done since its last commit is in there as well.",
+        why="3. 5,000 offsets lie between the committed one and the end. How late that is, only timestamps say. And "
+        "nobody but the program knows what it has done since its last commit.",
     ),
     Question(
-        "a group of 6 reads 12 partitions and falls behind; one member more",
+        "a group of 6 reads 12 partitions, and gets one member more",
         right=2,
-        why="2. With 7 members somebody still has two partitions. From 12 on each has one, and more stand idle.",
+        why="2. With 7 members somebody still has two partitions, and is done last. With 12 each has one.",
     ),
     Question(
-        "a member is at work all the time, and its group's committed offset doesn't move",
+        "a member works all the time, and its group's committed offset doesn't move",
         right=1,
-        why="1. It is out of the group when it polls at last, nothing is committed, and the same records come again.",
+        why="1. The work between two polls takes too long: when the member polls, it is out of the group. It may not "
+        "commit, and gets the same records again.",
+    ),
+    Question(
+        "lag 0, and records in another thread",
+        right=3,
+        why="3. Auto-commit commits what poll has handed over, when the next poll comes. What the thread has done by "
+        "then, Kafka doesn't know.",
+        lesson="04",
+    ),
+    Question(
+        "the lag of a member that was killed",
+        right=1,
+        why="1. A broken connection tells the coordinator nothing. It waits for the session timeout, and nobody reads "
+        "these partitions meanwhile.",
+        lesson="05",
     ),
 )
 
@@ -249,30 +265,13 @@ def at_work(case, members):
     for number in range(backlog):
         shop.send("orders", partition=number % partitions, value="order")
     at_once = max(1, 1000 // processing_ms)  # about a second's work
-    settings = {"group_id": "billing", "auto_offset_reset": "earliest", "max_poll_records": at_once}
-    for number in range(members):
-        name = f"billing {number + 1}"
-        consumer = cluster.consumer("orders", client_id=name, processing_ms=processing_ms, **settings)
-        cluster.start(work, consumer)
+    names = [f"billing {number + 1}" for number in range(members)]
+    start(cluster, *names, processing_ms=processing_ms, max_poll_records=at_once)
     cluster.run(seconds=6 if members > 1 else 3)  # a new group waits before it begins, once more if others join
-    cluster.start(sell, cluster, shop, rate, partitions)
+    cluster.start(sell, cluster, shop, rate, 1)
     cluster.run(seconds=recover_s)
     cluster.close()
     return cluster
-
-
-def work(consumer):
-    while True:
-        consumer.poll(timeout_ms=60_000)
-
-
-def sell(cluster, shop, rate, partitions):
-    number = 0
-    while True:
-        for _ in range(rate):
-            shop.send("orders", partition=number % partitions, value="order")
-            number += 1
-        cluster.sleep(1)
 
 
 # --- 2: predict a number ---
@@ -326,11 +325,7 @@ def minutes_until_zero():
     shop = cluster.producer(client_id="shop")
     # Long waits for what isn't there yet: fewer requests to simulate, and the same minutes.
     waits = {"fetch_max_wait_ms": 20_000, "heartbeat_interval_ms": 10_000}
-    settings = {"group_id": "billing", "auto_offset_reset": "earliest", "max_poll_records": 10, **waits}
-    members = []
-    for _ in A_MINUTE:
-        consumer = cluster.consumer("orders", processing_ms=60_000 // A_MEMBER_DOES, **settings)
-        members.append(cluster.start(work, consumer))
+    members = start(cluster, *"ABC", processing_ms=60_000 // A_MEMBER_DOES, max_poll_records=10, **waits)
     cluster.run(seconds=5)
     for number, rate in enumerate(A_MINUTE):
         cluster.start(sell_evenly, cluster, shop, number, rate)

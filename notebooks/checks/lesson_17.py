@@ -19,12 +19,25 @@ EXIT_TICKET = (
     Question(
         "no group for a running query",
         right=3,
-        why="3. No group, no commit. The offsets stand in the checkpoint, so only Spark's own progress tells the lag.",
+        why="3. No group, no commit. The offsets are in the checkpoint, so only Spark's own reports tell the lag.",
     ),
     Question(
-        "a batch that is written again",
-        right=2,
-        why="2. The Kafka sink is at least once: whatever the first attempt had written stays there.",
+        "maxOffsetsBehindLatest is 0 for an hour",
+        right=1,
+        why="1. The number is of the moment when the last micro-batch was planned. A query that hangs plans none. "
+        "Ask the broker for the end offsets now.",
+    ),
+    Question(
+        "a query that was off for longer than the retention",
+        right=3,
+        why="3. Retention looks at age or size, and at no reader. With failOnDataLoss the query stops and says so.",
+        lesson="01",
+    ),
+    Question(
+        "Spark and a Java producer, the same keys",
+        right=1,
+        why="1. Spark's sink is a Java producer, too: the same rule, murmur2, and the same number of partitions.",
+        lesson="02",
     ),
 )
 
@@ -315,7 +328,7 @@ def not_the_lag(answer, case):
     if found == truth:
         return None
     if not isinstance(found, Mapping):
-        return f"it returned {found!r}, and should return a dict: partition -> records."
+        return f"it returned {found!r}, and should return a dict: partition -> offsets."
     if found == {str(partition): count for partition, count in truth.items()}:
         return "the numbers are right, and the partitions are text: they should be numbers, as in ends."
     return f"it says {found}, and {truth} is true."

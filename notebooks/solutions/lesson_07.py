@@ -22,4 +22,4 @@ minutes = 35
 
 
 # %% exit ticket
-lesson("07").exit_ticket(3, 2, 1)
+lesson("07").exit_ticket(3, 2, 1, 3, 1)

@@ -77,6 +77,20 @@ def test_of_six_partitions_somebody_has_two_with_three_members_as_with_five(topi
         party.wait_until(lambda expected=expected: shares() == expected)
 
 
+def test_a_group_that_does_five_while_four_come_in_catches_up_in_four_times_the_outage(topic, write, member):
+    """Counted in rounds, not in time: in each round four records come in, and the group may take up to five."""
+    name = topic()
+    reader = member(name, max_poll_records=5)
+    outage = 3
+    write(name, [b"order"] * 4 * outage, partition=0)
+    rounds = done = 0
+    while done < 4 * (outage + rounds):
+        write(name, [b"order"] * 4, partition=0)
+        done += len(take(reader, 5))
+        rounds += 1
+    assert rounds == 4 * outage
+
+
 def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_same_again(topic, write, member):
     name = topic()
     write(name, [b"order"] * 3, partition=0)

@@ -41,6 +41,12 @@ def test_an_answer_waits_until_all_records_have_a_partition():
     assert (answer(trace[:last]), answer(trace[: last + 1]), answer(trace)) == (None, 3, 3)
 
 
+def test_an_answer_waits_for_a_moment():
+    trace = [event for event in grown() if from_trace.of_kind("PartitionChosen")(event)]
+    answer = from_trace.not_before(300_000, len)
+    assert (answer([]), answer(trace[:1]), answer(trace)) == (None, None, len(trace))
+
+
 def test_bars_are_as_long_as_the_fullest_allows():
     assert from_trace.bars([1, 4, 0]).splitlines() == [
         "  partition 0     1  ██████████",

@@ -21,16 +21,16 @@ MINUTES_OFF = 0.15  # the stated minutes may differ from the model's by this par
 WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key points
 
 NOT_YET = {
-    "first cell": {"06", "07"},
-    "key points": {"06", "07", "17"},
-    "exit ticket": {"06", "07", "17"},
-    "at work": {"06", "07", "17"},
+    "first cell": {"06"},
+    "key points": {"06"},
+    "exit ticket": {"06"},
+    "at work": {"06"},
     "simplified": set(),
-    "next lesson": {"06", "07"},
-    "because": {"06", "07", "17"},
-    "predictions in the ledger": {"06", "07"},
-    "minutes": {"06", "07", "17"},
-    "at most 75 minutes": {"06", "07", "17"},
+    "next lesson": {"06"},
+    "because": {"06"},
+    "predictions in the ledger": {"06"},
+    "minutes": {"06"},
+    "at most 75 minutes": {"06"},
 }
 
 

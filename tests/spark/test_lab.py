@@ -8,6 +8,7 @@ from kafka.admin import ConfigResource
 
 from minikafka.course import spark
 from minikafka.course.connect import Connection
+from minikafka.course.data import dataset
 from minikafka.course.spark import Lab, SparkMissing
 from minikafka.server.embedded import Served
 
@@ -45,6 +46,18 @@ def test_topics_and_checkpoints_go_together(kafka):
     assert topic not in admin.list_topics() and not checkpoint.exists()
     lab.close()  # once more does no harm
     admin.close()
+
+
+def test_what_a_lab_sends_can_be_counted_and_read(kafka):
+    lab = Lab("17", kafka)
+    topic = lab.topic("orders", partitions=2)
+    events = dataset("orders").stream("orders", count=30, seed=7)
+    lab.send(topic, events)
+    ends = lab.ends(topic)
+    assert set(ends) == {0, 1} and sum(ends.values()) == len(events)
+    read = {(record.key, record.value, record.timestamp) for record in lab.records(topic)}
+    assert read == {(event.key, event.value, event.ingest_ms) for event in events}
+    lab.close()
 
 
 def test_closing_a_lab_is_calm_when_the_cluster_is_gone():

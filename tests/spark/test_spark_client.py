@@ -148,6 +148,16 @@ def test_a_batch_can_start_and_end_at_a_timestamp(bootstrap, topic, batch):
     assert values_of(between) == numbered(40, 45) * 3
 
 
+def test_a_partition_without_a_record_since_the_timestamp_fails_the_query_or_starts_at_its_end(bootstrap, topic, batch):
+    for partition, count in ((0, 60), (1, 30), (2, 60)):
+        write(bootstrap, topic, numbered(0, count), partition=partition)
+    since = {"startingTimestamp": str(DAY + 40_000)}
+    with pytest.raises(Exception, match=r"(?i)no offset matched"):
+        batch(topic, **since).count()
+    found = batch(topic, **since, startingOffsetsByTimestampStrategy="latest")
+    assert values_of(found) == numbered(40, 60) * 2
+
+
 def test_a_batch_can_start_and_end_at_offsets_by_partition(bootstrap, topic, batch):
     for partition in range(3):
         write(bootstrap, topic, numbered(0, 20), partition=partition)
@@ -171,6 +181,18 @@ def test_a_stream_goes_on_from_its_checkpoint_and_starting_offsets_count_only_on
     stream.rows.clear()
     stream(topic, checkpoint="another", startingOffsets="latest")
     assert stream.rows == []
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning_whatever_starting_offsets_say(
+    bootstrap, topic, admin, stream
+):
+    write(bootstrap, topic, numbered(0, 10), partition=0)
+    stream(topic, startingOffsets="latest")
+    assert stream.rows == []
+    admin.create_partitions({topic: 4})
+    write(bootstrap, topic, numbered(10, 15), partition=3)
+    stream(topic, startingOffsets="latest")
+    assert stream.rows == [(3, offset, b"order %d" % (10 + offset)) for offset in range(5)]
 
 
 def test_the_checkpoint_holds_the_offsets_and_is_written_before_and_after_a_batch(bootstrap, topic, stream, tmp_path):

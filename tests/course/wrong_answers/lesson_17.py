@@ -77,7 +77,7 @@ def the_offset_is_the_last_one_read(progress, topic, ends):
     return {p: max(0, left - 1) for p, left in all_sources(progress, topic, ends).items()}
 
 
-@wrong(2, "it returned 0, and should return a dict: partition -> records.")
+@wrong(2, "it returned 0, and should return a dict: partition -> offsets.")
 def the_sum(progress, topic, ends):
     return sum(all_sources(progress, topic, ends).values())
 

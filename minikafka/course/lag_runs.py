@@ -1,0 +1,155 @@
+"""What lesson 07 runs and measures: members that need time for each order, a shop, the lag, the work done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from minikafka.simulation.clock import MIDNIGHT_MS
+from minikafka.simulation.cluster import Cluster
+from minikafka.trace import Event
+
+
+def poll_for_ever(consumer: Any) -> None:
+    """A member's program: take some orders, work on them, take the next. Work is time: processing_ms an order."""
+    while True:
+        consumer.poll(timeout_ms=60_000)
+
+
+def start(cluster: Cluster, *names: str, **settings: Any) -> list[Any]:
+    """Starts members of the group billing, one for each name. Returns the running programs."""
+    settings = {"group_id": "billing", "auto_offset_reset": "earliest", **settings}
+    return [cluster.start(poll_for_ever, cluster.consumer("orders", client_id=name, **settings)) for name in names]
+
+
+def waiting(orders: int, partitions: int, seed: int) -> Cluster:
+    """A new cluster on which so many orders wait, evenly spread, and nobody reads."""
+    cluster = Cluster(seed=seed)
+    cluster.create_topic("orders", partitions=partitions)
+    shop = cluster.producer(client_id="shop")
+    for number in range(orders):
+        shop.send("orders", partition=number % partitions, value=f"order {number}")
+    cluster.run(seconds=1)
+    return cluster
+
+
+def sell(cluster: Cluster, shop: Any, orders: int, every_s: float) -> None:
+    """A shop's program: so many orders every so many seconds, for ever, to one partition after the other."""
+    number = 0
+    while True:
+        for _ in range(orders):
+            shop.send("orders", partition=number % cluster.partition_count("orders"), value=f"order {number}")
+            number += 1
+        cluster.sleep(every_s)
+
+
+def fast(auto_commit_interval_ms: int) -> Cluster:
+    """10 orders a second for 22 s, and a member that needs 10 ms for each."""
+    cluster = Cluster(seed=2)
+    cluster.create_topic("orders", partitions=1)
+    start(cluster, "billing", processing_ms=10, auto_commit_interval_ms=auto_commit_interval_ms)
+    cluster.run(seconds=5)
+    cluster.start(sell, cluster, cluster.producer(client_id="shop"), 1, 0.1)
+    cluster.run(seconds=22)
+    return cluster
+
+
+def off_for_ten_minutes(orders_a_minute: float, then_minutes: float) -> Cluster:
+    """A minute of work, ten minutes off, and back for so long. The member does ten orders a minute."""
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=1)
+    (billing,) = start(cluster, "billing", processing_ms=6000, max_poll_records=5)
+    cluster.run(seconds=5)
+    cluster.start(sell, cluster, cluster.producer(client_id="shop"), 1, 60 / orders_a_minute)
+    cluster.run(seconds=60)
+    cluster.crash(billing)
+    cluster.run(seconds=600)
+    cluster.restart(billing)
+    cluster.run(seconds=60 * then_minutes)
+    return cluster
+
+
+def refunds_pile_up(cluster: Cluster, shop: Any) -> None:
+    """The group support answers one refund and dies. Then a refund comes in each hour, three in all."""
+    support = cluster.consumer("refunds", group_id="support", client_id="support", auto_offset_reset="earliest")
+    shop.send("refunds", value="refund")
+    support.poll(timeout_ms=10_000)
+    support.commit()
+    cluster.crash(support)
+    for _ in range(3):
+        shop.send("refunds", value="refund")
+        cluster.run(seconds=60 * 60)
+
+
+def billed(trace: Iterable[Event]) -> list[tuple[int, int]]:
+    """(partition, offset) of each order that a member has worked on, in this order."""
+    done = [event.detail for event in trace if event.kind == "RecordsProcessed"]
+    return [(d["partition"], offset) for d in done for offset in range(d["offsets"][0], d["offsets"][1] + 1)]
+
+
+def lags(trace: Iterable[Event]) -> Iterator[int]:
+    """The lag that a tool would have seen after each event, where one group reads one partition of orders."""
+    end = committed = 0
+    for event in trace:
+        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
+            end = event.detail["last_offset"] + 1
+        elif event.kind == "OffsetCommitted":
+            committed = event.detail["offset"]
+        yield end - committed
+
+
+def ups_and_downs(trace: Iterable[Event]) -> str:
+    """How such a lag goes: it stays at 0 or 1, or it rises and falls back more than once, or it only grows."""
+    seen = list(lags(trace))
+    highest = max(seen, default=0)
+    if highest <= 1:
+        return "0 or 1"
+    falls = sum(before - after > highest / 2 for before, after in pairwise(seen))
+    return f"up to {highest} and back, again and again" if falls > 1 else "more and more"
+
+
+def oldest_waits(cluster: Cluster, group: str) -> list[tuple[str, int, float]]:
+    """(topic, lag, seconds since the first record was written that isn't committed), for each partition of a group."""
+    now = MIDNIGHT_MS + cluster.now_ms
+    found = []
+    for partition, lag in cluster.lag(group).items():
+        waiting = cluster.records(partition.topic, partition.partition)[-lag:] if lag else []
+        found.append((partition.topic, lag, (now - waiting[0].timestamp) / 1000 if waiting else 0.0))
+    return found
+
+
+def seconds_at_work(trace: Iterable[Event]) -> float:
+    """From the first order that a member was handed to the last one that was done."""
+    events = list(trace)
+    handed = min(event.at for event in events if event.kind == "RecordsPolled")
+    return (max(event.at for event in events if event.kind == "RecordsProcessed") - handed) / 1000
+
+
+def seconds_needed(trace: Iterable[Event]) -> str:
+    """The same, as an option says it: "20 s"."""
+    return f"{seconds_at_work(trace):.0f} s"
+
+
+def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
+    """From the moment a member is back to the first at which all orders that there are have been done; None: never."""
+    back_ms, end = None, 0
+    for event in trace:
+        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
+            end = event.detail["last_offset"] + 1
+        elif event.kind == "NodeRestarted":
+            back_ms = event.at
+        elif event.kind == "RecordsProcessed" and back_ms is not None and event.detail["offsets"][1] + 1 == end:
+            return (event.at - back_ms) / 60_000
+    return None
+
+
+def minutes_needed(trace: Iterable[Event]) -> str:
+    """The same, as an option says it: "40 minutes"; empty as long as there are orders to do."""
+    found = minutes_until_nothing_waits(trace)
+    return "" if found is None else f"{found:.0f} minutes"
+
+
+def minutes_to_catch_up(minutes_off: float, load_percent: float) -> float:
+    """By the rule: what waits, divided by what a group can do beyond what comes in."""
+    return minutes_off * load_percent / (100 - load_percent)
