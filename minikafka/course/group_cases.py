@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import numbers
+import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minikafka import Cluster
@@ -39,6 +41,70 @@ def owner_of(members: Mapping[str, Member]) -> dict[Partition, str]:
     """{partition: who had it}; where two say so, the one of the later generation."""
     names = sorted(members, key=lambda name: members[name].generation)
     return {partition: name for name in names for partition in members[name].owned}
+
+
+NAMES = "ABCDE"
+Case = tuple[dict[str, Member], dict[str, int]]  # members, and the numbers of partitions of topics
+
+
+def a_group(source: random.Random) -> Case:
+    """Up to five members; each partition of one or two topics had one owner, or none."""
+    topics = ["orders", "refunds"][: source.choice((1, 1, 2))]
+    partitions = {topic: source.randint(1, 7) for topic in topics}
+    people = NAMES[: source.randint(1, 5)]
+    busy = people[: source.randint(0, len(people))]  # the others are new
+    held: dict[str, list[Partition]] = {name: [] for name in people}
+    for topic, count in partitions.items():
+        for number in range(count):
+            if busy and source.random() < 0.8:
+                held[source.choice(busy)].append((topic, number))
+    return {name: member(topics, parts) for name, parts in held.items()}, partitions
+
+
+def a_group_with_quarrels(source: random.Random) -> Case:
+    """Also one that still believes to have what it has lost, and partitions that are gone."""
+    members, partitions = a_group(source)
+    if source.random() < 0.4:
+        topic, count = source.choice(sorted(partitions.items()))
+        gone = (topic, count + source.randint(0, 1))
+        name = source.choice(sorted(members))
+        members[name] = member(partitions, (*members[name].owned, gone))
+    if source.random() < 0.4:
+        name = source.choice(sorted(members))
+        every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+        members[name] = member(partitions, source.sample(every, source.randint(1, len(every))), LATEST - 1)
+    return members, partitions
+
+
+def renamed(members: Iterable[str]) -> dict[str, str]:
+    """{name: the name it would have if the first letters were taken}; empty if they are."""
+    new = dict(zip(members, NAMES, strict=False))
+    return {} if list(new) == list(new.values()) else new
+
+
+def smaller_group(case: Case) -> Iterator[Case]:
+    """Simpler variants: first names, one member fewer, one partition or two fewer (an odd number stays odd), less that
+    was owned.
+    """
+    members, partitions = case
+    new = renamed(members)
+    if new:
+        yield {new[name]: member for name, member in members.items()}, partitions
+    for name in members:
+        if len(members) > 1:
+            yield {other: member for other, member in members.items() if other != name}, partitions
+    for topic, less in itertools.product(partitions, (1, 2)):
+        left = partitions[topic] - less
+        fewer = {name: number for name, number in {**partitions, topic: left}.items() if number > 0}
+        gone = {(topic, number) for number in range(left, partitions[topic])}
+        if left >= 0 and fewer:
+            owned = {name: tuple(part for part in each.owned if part not in gone) for name, each in members.items()}
+            yield {
+                name: each._replace(topics=tuple(fewer), owned=owned[name]) for name, each in members.items()
+            }, fewer
+    for name, each in members.items():
+        for part in each.owned:
+            yield {**members, name: each._replace(owned=tuple(o for o in each.owned if o != part))}, partitions
 
 
 class Salted(str):

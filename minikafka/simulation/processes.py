@@ -91,12 +91,15 @@ class Process:
     def crash(self) -> None:
         if self.state == "down":
             return
+        self._go_down()
+        self._tell("NodeCrashed")
+        self.changed()
+
+    def _go_down(self) -> None:
         self.state, self.deadline = "down", None
         self._inbox.clear()
         self.vanish()
         self.network.vanish(self)  # type: ignore[arg-type]
-        self._tell("NodeCrashed")
-        self.changed()
 
     def freeze(self) -> None:
         if self.state == "up":
@@ -283,8 +286,11 @@ class ClientProcess(Process):
         self._links: dict[str, Link] = {}
 
     def restart(self, core: Client) -> None:
-        """A new core takes over; it goes on numbering connections."""
-        self.crash()
+        """A new core takes over; it goes on numbering connections. The old one crashes, unless it was closed."""
+        if self.core.closed:
+            self._go_down()
+        else:
+            self.crash()
         self.state = "up"
         core.connections = self.core.connections
         self.core = core

@@ -3,7 +3,8 @@
 from minikafka.anomalies import group_anomalies
 from minikafka.course.checks import Exercise, Rung, WrongKind
 from minikafka.course.group_cases import (
-    LATEST,
+    a_group,
+    a_group_with_quarrels,
     counts,
     fewest_moves,
     group,
@@ -12,14 +13,14 @@ from minikafka.course.group_cases import (
     member,
     on_a_cluster,
     owner_of,
+    renamed,
     shares,
     shares_given,
+    smaller_group,
     stale,
     unsteady,
 )
 from minikafka.course.lessons import Question
-
-NAMES = "ABCDE"
 
 EXIT_TICKET = (
     Question(
@@ -28,212 +29,34 @@ EXIT_TICKET = (
         why="3. The quick members give everything back at their next heartbeat and wait in JoinGroup for the slow one.",
     ),
     Question(
-        "cooperative-sticky, one partition has to move from A to B",
-        right=2,
-        why="2. In the first rebalance A gives it up, in the second B gets it. The others are read all the time.",
-    ),
-    Question(
         "a static member is closed, and back after 10 s",
         right=1,
         why="1. It keeps its place until its session is over. Nothing moves, and for 10 s nobody reads its share.",
     ),
+    Question(
+        "KIP-848: a partition must move from C to D, and B is at work for four minutes",
+        right=2,
+        why="2. C must give the partition back first. B has nothing to do with it, and there is no group leader.",
+    ),
+    Question(
+        "C has done orders 0 to 9 of P5 and committed offset 6; then P5 goes to D",
+        right=1,
+        why="1. D goes on at the committed offset. What C has done and not committed is done again.",
+        lesson="04",
+    ),
+    Question(
+        "a member that isn't static is killed, with kill -9",
+        right=3,
+        why="3. It said no goodbye, and a broken connection means nothing to the coordinator: it waits.",
+        lesson="05",
+    ),
 )
 
 
-# --- 1: write a piece ---
+# --- 1: mend a protocol ---
 
 
 def exercise_1():
-    """A sticky assignor in four rungs: one owner, balanced, fewest moves, steady."""
-    common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
-    return Exercise(
-        name="my_sticky",
-        right="one owner each, equal shares, and nothing moves that could stay.",
-        hints=(
-            "Three steps. Who keeps what it had (of two who say so, the later generation)? What is free then? Who gets "
-            "it? Begin with nobody keeping anything: then it is round robin, and the first two rungs hold.",
-            "Nobody may keep more than a fair share: total // members, and total % members of them one more. Who may "
-            "keep that one more, so that less moves? And is a partition that somebody had still there?",
-            "Begin with a dict: partition -> who had it, filled in the order of generations, so that the latest stays. "
-            "Then keep: go through the members, those who had most first; each keeps its first `fair` partitions, and "
-            "one more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
-            "whoever has least.",
-        ),
-        rungs=(
-            Rung(
-                holds="every partition goes to exactly one member",
-                broken=not_one_owner,
-                cases={
-                    "a new group": (group(A=(), B=()), {"orders": 3}),
-                    "more members than partitions": (group(A=(0,), B=(1,), C=()), {"orders": 2}),
-                    "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
-                    "a partition that is gone": (group(A=(0, 2), B=(1,)), {"orders": 2}),
-                    "two say it was theirs": (stale(group(A=(0,), B=(0, 1)), "A"), {"orders": 2}),
-                },
-                scenario=a_group_with_quarrels,
-                **common,
-            ),
-            Rung(
-                holds="nobody has two more than somebody else",
-                broken=not_balanced,
-                cases={
-                    "one has all": (group(A=(0, 1, 2, 3), B=()), {"orders": 4}),
-                    "two topics": (group(A=(), B=()), {"orders": 1, "refunds": 3}),
-                    "a partition more": (group(A=(0, 1), B=(2,)), {"orders": 4}),
-                },
-                scenario=a_group_with_quarrels,
-                **common,
-            ),
-            Rung(
-                holds="as few partitions move as can be",
-                broken=moves_too_many,
-                cases={
-                    "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
-                    "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
-                    "who may keep one more": (group(A=(0,), B=(1, 2, 3)), {"orders": 5}),
-                    "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
-                    "A missed a rebalance": (stale(group(A=(0,), B=(0,)), "A"), {"orders": 2}),
-                    "B missed a rebalance": (stale(group(A=(0,), B=(0,)), "B"), {"orders": 2}),
-                },
-                scenario=a_group_with_quarrels,
-                **common,
-            ),
-            steady(common),
-        ),
-    )
-
-
-def steady(common):
-    return Rung(
-        holds="the same group gets the same answer",
-        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case),
-        cases={"two topics": (group(A=(), B=(), C=()), {"orders": 2, "refunds": 3})},
-        scenario=a_group_with_quarrels,
-        **common,
-    )
-
-
-def a_group(source):
-    """Up to five members; each partition of one or two topics had one owner, or none."""
-    topics = ["orders", "refunds"][: source.choice((1, 1, 2))]
-    partitions = {topic: source.randint(1, 7) for topic in topics}
-    people = NAMES[: source.randint(1, 5)]
-    busy = people[: source.randint(0, len(people))]  # the others are new
-    held = {name: [] for name in people}
-    for topic, count in partitions.items():
-        for number in range(count):
-            if busy and source.random() < 0.8:
-                held[source.choice(busy)].append((topic, number))
-    return {name: member(topics, parts) for name, parts in held.items()}, partitions
-
-
-def a_group_with_quarrels(source):
-    """Also one that still believes to have what it has lost, and partitions that are gone."""
-    members, partitions = a_group(source)
-    if source.random() < 0.4:
-        topic, count = source.choice(sorted(partitions.items()))
-        gone = (topic, count + source.randint(0, 1))
-        name = source.choice(sorted(members))
-        members[name] = member(partitions, (*members[name].owned, gone))
-    if source.random() < 0.4:
-        name = source.choice(sorted(members))
-        every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
-        members[name] = member(partitions, source.sample(every, source.randint(1, len(every))), LATEST - 1)
-    return members, partitions
-
-
-def renamed(members):
-    """{name: the name it would have if the first letters were taken}; empty if they are."""
-    new = dict(zip(members, NAMES, strict=False))
-    return {} if list(new) == list(new.values()) else new
-
-
-def smaller_group(case):
-    members, partitions = case
-    new = renamed(members)
-    if new:
-        yield {new[name]: member for name, member in members.items()}, partitions
-    for name in members:
-        if len(members) > 1:
-            yield {other: member for other, member in members.items() if other != name}, partitions
-    for topic, count in partitions.items():
-        if count > 1 or len(partitions) > 1:
-            fewer = {**partitions, topic: count - 1}
-            fewer = {name: number for name, number in fewer.items() if number}
-            last = (topic, count - 1)
-            yield (
-                {
-                    name: each._replace(topics=tuple(fewer), owned=tuple(part for part in each.owned if part != last))
-                    for name, each in members.items()
-                },
-                fewer,
-            )
-    for name, each in members.items():
-        for part in each.owned:
-            less = each._replace(owned=tuple(other for other in each.owned if other != part))
-            yield {**members, name: less}, partitions
-
-
-def as_group(case):
-    members, partitions = case
-    return f"{had(members)}; {counts(partitions)}"
-
-
-def shares_of(answer, case):
-    return shares_given(answer(*case), case[0])
-
-
-def not_one_owner(answer, case):
-    _, partitions = case
-    found = shares_of(answer, case)
-    every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
-    taken = {}
-    for name, share in found.items():
-        for part in share:
-            if part not in every:
-                return f"it gave {listed([part])} to {name}, and there is no such partition now.\n{gave(found)}"
-            if part in taken:
-                twice = f"{taken[part]} and {name}" if taken[part] != name else f"{name} twice"
-                return f"it gave {listed([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
-            taken[part] = name
-    missing = every - set(taken)
-    return f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
-
-
-def gave(found):
-    return f"your assignor gave {shares(found)}"
-
-
-def not_balanced(answer, case):
-    found = shares_of(answer, case)
-    most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
-    if len(found[most]) - len(found[least]) < 2:
-        return None
-    return f"{most} got {len(found[most])} partitions and {least} only {len(found[least])}.\n{gave(found)}"
-
-
-def moves_too_many(answer, case):
-    members, _ = case
-    found = shares_of(answer, case)
-    before = owner_of(members)
-    now = {part: name for name, share in found.items() for part in share}
-    moved = sorted(part for part, name in now.items() if before.get(part, name) != name)
-    fewest = fewest_moves(*case)
-    if len(moved) <= fewest:
-        return None
-    enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
-    went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
-    return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
-
-
-def play_assignment(answer, case):
-    return on_a_cluster(answer, *case).play("rebalance", since_ms=3000)
-
-
-# --- 2: mend a protocol ---
-
-
-def exercise_2():
     """The two-phase revoke: what may be handed out of a target while some of it still has another owner."""
     common = {
         "smaller": smaller_target,
@@ -395,3 +218,132 @@ def play_cluster(answer, case):
 
 def play_hand_over(answer, case):
     return play_cluster(answer, case).play("rebalance", since_ms=3000)
+
+
+# --- 2: write a piece ---
+
+
+def exercise_2():
+    """A sticky assignor in four rungs: one owner, balanced, fewest moves, steady."""
+    common = {"smaller": smaller_group, "describe": as_group, "picture": play_assignment}
+    return Exercise(
+        name="my_sticky",
+        right="one owner each, equal shares, and nothing moves that could stay.",
+        hints=(
+            "Three steps. Who keeps what it had (of two who say so, the later generation)? What is free then? Who gets "
+            "it? Begin with nobody keeping anything: then it is round robin, and the first two rungs hold.",
+            "Nobody may keep more than a fair share: total // members, and total % members of them one more. Who may "
+            "keep that one more, so that less moves? And is a partition that somebody had still there?",
+            "Begin with a dict: partition -> who had it, filled in the order of generations, so that the latest stays. "
+            "Then keep: go through the members, those who had most first; each keeps its first `fair` partitions, and "
+            "one more as long as there are extra ones left. Then give each free partition to min(shares, key=...), "
+            "whoever has least.",
+        ),
+        rungs=(
+            Rung(
+                holds="every partition goes to exactly one member",
+                broken=not_one_owner,
+                cases={
+                    "a new group": (group(A=(), B=()), {"orders": 3}),
+                    "more members than partitions": (group(A=(0,), B=(1,), C=()), {"orders": 2}),
+                    "one has left": (group(A=(0,), B=(1,)), {"orders": 3}),
+                    "a partition that is gone": (group(A=(0, 2), B=(1,)), {"orders": 2}),
+                    "two say it was theirs": (stale(group(A=(0,), B=(0, 1)), "A"), {"orders": 2}),
+                },
+                scenario=a_group_with_quarrels,
+                **common,
+            ),
+            Rung(
+                holds="nobody has two more than somebody else",
+                broken=not_balanced,
+                cases={
+                    "one has all": (group(A=(0, 1, 2, 3), B=()), {"orders": 4}),
+                    "two topics": (group(A=(), B=()), {"orders": 1, "refunds": 3}),
+                    "a partition more": (group(A=(0, 1), B=(2,)), {"orders": 4}),
+                },
+                scenario=a_group_with_quarrels,
+                **common,
+            ),
+            Rung(
+                holds="as few partitions move as can be",
+                broken=moves_too_many,
+                cases={
+                    "nothing has changed": (group(A=(1,), B=(0,)), {"orders": 2}),
+                    "one joins": (group(A=(0, 1), B=(2, 3), C=()), {"orders": 4}),
+                    "who may keep one more": (group(A=(0,), B=(1, 2, 3)), {"orders": 5}),
+                    "one has left": (group(A=(0, 3), B=(1, 4)), {"orders": 6}),
+                    "A missed a rebalance": (stale(group(A=(0,), B=(0,)), "A"), {"orders": 2}),
+                    "B missed a rebalance": (stale(group(A=(0,), B=(0,)), "B"), {"orders": 2}),
+                },
+                scenario=a_group_with_quarrels,
+                **common,
+            ),
+            steady(common),
+        ),
+    )
+
+
+def steady(common):
+    return Rung(
+        holds="the same group gets the same answer",
+        broken=lambda answer, case: unsteady(lambda *given: shares_of(answer, given), case),
+        cases={"two topics": (group(A=(), B=(), C=()), {"orders": 2, "refunds": 3})},
+        scenario=a_group_with_quarrels,
+        **common,
+    )
+
+
+def as_group(case):
+    members, partitions = case
+    return f"{had(members)}; {counts(partitions)}"
+
+
+def shares_of(answer, case):
+    return shares_given(answer(*case), case[0])
+
+
+def not_one_owner(answer, case):
+    _, partitions = case
+    found = shares_of(answer, case)
+    every = {(topic, number) for topic, count in partitions.items() for number in range(count)}
+    taken = {}
+    for name, share in found.items():
+        for part in share:
+            if part not in every:
+                return f"it gave {listed([part])} to {name}, and there is no such partition now.\n{gave(found)}"
+            if part in taken:
+                twice = f"{taken[part]} and {name}" if taken[part] != name else f"{name} twice"
+                return f"it gave {listed([part])} to {twice}. Then its records are done twice.\n{gave(found)}"
+            taken[part] = name
+    missing = every - set(taken)
+    return f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}" if missing else None
+
+
+def gave(found):
+    return f"your assignor gave {shares(found)}"
+
+
+def not_balanced(answer, case):
+    found = shares_of(answer, case)
+    most, least = max(found, key=lambda name: len(found[name])), min(found, key=lambda name: len(found[name]))
+    if len(found[most]) - len(found[least]) < 2:
+        return None
+    return f"{most} got {len(found[most])} partitions and {least} only {len(found[least])}.\n{gave(found)}"
+
+
+def moves_too_many(answer, case):
+    members, _ = case
+    found = shares_of(answer, case)
+    before = owner_of(members)
+    now = {part: name for name, share in found.items() for part in share}
+    moved = sorted(part for part, name in now.items() if before.get(part, name) != name)
+    fewest = fewest_moves(*case)
+    if len(moved) <= fewest:
+        return None
+    enough = f"{fewest or 'none'} would do" if fewest != 1 else "one would do"
+    went = ", ".join(f"{listed([part])} from {before[part]} to {now[part]}" for part in moved)
+    return f"it moved {len(moved)} partition{'s' * (len(moved) != 1)}, and {enough}.\nmoved: {went}\n{gave(found)}"
+
+
+def play_assignment(answer, case):
+    return on_a_cluster(answer, *case).play("rebalance", since_ms=3000)

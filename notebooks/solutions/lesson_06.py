@@ -4,6 +4,15 @@ from minikafka import lesson
 
 
 # %% exercise 1
+def hand_over(target, members):
+    """Of the target, what its member has already, and what nobody has."""
+    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    return {
+        name: [partition for partition in share if owner.get(partition, name) == name] for name, share in target.items()
+    }
+
+
+# %% exercise 2
 def my_sticky(members, partitions):
     """Sticky: everyone keeps what it had, up to a fair share; what is free goes to whoever has least."""
     every = [(topic, number) for topic, count in partitions.items() for number in range(count)]
@@ -24,14 +33,5 @@ def my_sticky(members, partitions):
     return shares
 
 
-# %% exercise 2
-def hand_over(target, members):
-    """Of the target, what its member has already, and what nobody has."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
-    return {
-        name: [partition for partition in share if owner.get(partition, name) == name] for name, share in target.items()
-    }
-
-
 # %% exit ticket
-lesson("06").exit_ticket(3, 2, 1)
+lesson("06").exit_ticket(3, 1, 2, 1, 3)

@@ -1,24 +1,36 @@
 """What lesson 06 claims about rebalances, run on minikafka and on Apache Kafka over TCP."""
 
+import shutil
+import threading
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, KafkaException
-from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from tests.course.test_claims_05_on_both import Member, bootstrap, party, topic, write
+from tests.course.test_claims_on_both import PATIENCE_SECONDS
+from tests.kafka import java_tool
 
 __all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
 
 
 class Heard(ConsumerRebalanceListener):
-    """Which partitions a member had to give back, and how often it heard of an assignment."""
+    """Which partitions a member had to give back, and how often it heard of an assignment.
+
+    at_work: while this is not set, the member is still at work on what it has to give back.
+    """
 
     def __init__(self):
-        self.revoked, self.assignments = [], 0
+        self.revoked, self.assignments, self.at_work = [], 0, None
 
     def on_partitions_revoked(self, revoked):
+        if self.at_work is not None:
+            self.at_work.wait(PATIENCE_SECONDS)
         self.revoked += sorted(partition.partition for partition in revoked)
 
     def on_partitions_assigned(self, assigned):
@@ -27,15 +39,14 @@ class Heard(ConsumerRebalanceListener):
 
 @pytest.fixture
 def join(party):
-    """Lets a member join the group of a topic's name; its listener is its `heard`."""
+    """Lets a member join the group of a topic's name; its listener is its `heard`, made from its consumer."""
 
-    def start(name, **settings):
+    def start(name, listener=lambda consumer: Heard(), **settings):
         defaults = {"group_id": name, "heartbeat_interval_ms": 500, "enable_auto_commit": False}
         consumer = KafkaConsumer(bootstrap_servers=party.bootstrap, **{**defaults, **settings})
-        heard = Heard()
-        consumer.subscribe([name], listener=heard)
         member = Member(party.changed, consumer)
-        member.heard = heard
+        member.heard = listener(consumer)
+        consumer.subscribe([name], listener=member.heard)
         party.members.append(member)
         member.start()
         return member
@@ -56,6 +67,89 @@ def test_kip_429_eager_members_give_everything_back_and_cooperative_ones_only_wh
     party.wait_until(lambda: len(first.share) == len(second.share) == 2)
     given_back = first.heard.revoked
     assert given_back == revoked if isinstance(revoked, list) else len(given_back) == revoked
+
+
+@pytest.mark.parametrize(
+    ("assignor", "stands_still"), [(RoundRobinPartitionAssignor, True), (CooperativeStickyAssignor, False)]
+)
+def test_kip_429_while_a_member_is_busy_an_eager_group_stands_still_and_a_cooperative_one_reads_on(
+    topic, party, join, write, assignor, stands_still
+):
+    name = topic(partitions=6)
+    settings = {"partition_assignment_strategy": [assignor], "auto_offset_reset": "earliest"}
+    a, b, c = (join(name, **settings) for _ in range(3))
+    party.wait_until(lambda: all(len(member.share) == 2 for member in (a, b, c)))
+    a.heard.revoked.clear(), c.heard.revoked.clear()  # from when they came one by one
+    partition = a.share[0]
+    b.rests_after, b.commit = 1, lambda: None  # in the middle of a rebalance kafka-python refuses a commit
+    write(name, [b"order"], partition=b.share[0])
+    party.wait_until(lambda: b.read)
+    d = join(name, **settings)
+
+    def state():
+        return topic.admin.describe_groups([name])[name]["group_state"]
+
+    while state() != "PreparingRebalance":
+        pass
+    heard = a.heard.assignments
+    write(name, [b"order"], partition=partition)
+    if stands_still:
+        party.wait_until(lambda: a.heard.revoked and c.heard.revoked)
+    else:
+        party.wait_until(lambda: (partition, 0) in a.read)
+        assert not a.heard.revoked
+    assert state() == "PreparingRebalance" and a.heard.assignments == heard  # B hasn't polled
+    b.rested.set()
+    party.wait_until(lambda: sorted(len(member.share) for member in (a, b, c, d)) == [1, 1, 2, 2])
+    party.wait_until(lambda: any((partition, 0) in member.read for member in (a, b, c, d)))
+
+
+@pytest.mark.parametrize(("assignor", "rebalances"), [(RoundRobinPartitionAssignor, 1), (CooperativeStickyAssignor, 2)])
+def test_kip_429_where_a_partition_moves_eager_takes_one_rebalance_and_cooperative_two(
+    topic, party, join, assignor, rebalances
+):
+    name = topic(partitions=4)
+    first = join(name, partition_assignment_strategy=[assignor])
+    party.wait_until(lambda: first.share == [0, 1, 2, 3])
+    before = first.consumer.group_metadata().generation_id
+    second = join(name, partition_assignment_strategy=[assignor])
+    party.wait_until(lambda: len(first.share) == len(second.share) == 2)
+    assert first.consumer.group_metadata().generation_id == before + rebalances
+
+
+class Hasty(RoundRobinPartitionAssignor):
+    """What nobody should write: members keep what they have, and it is given to others at once."""
+
+    name = "hasty"
+
+    def supported_protocols(self):
+        return [RebalanceProtocol.COOPERATIVE]
+
+
+def test_nobody_but_the_assignor_keeps_a_partition_that_moves_from_having_two_owners(topic, party, join, write):
+    """With kafka-python, and of the classic protocol."""
+    name = topic(partitions=2)
+    settings = {"partition_assignment_strategy": [Hasty], "auto_offset_reset": "earliest"}
+    first = join(name, **settings)
+    party.wait_until(lambda: first.share == [0, 1])
+    first.heard.at_work = threading.Event()
+    second = join(name, **settings)
+    party.wait_until(lambda: second.share)
+    write(name, [b"order"], partition=second.share[0])
+    party.wait_until(lambda: second.read)
+    assert not first.heard.revoked
+    first.heard.at_work.set()
+    party.wait_until(lambda: first.heard.revoked == second.share)
+
+
+@pytest.mark.java
+@pytest.mark.skipif(shutil.which("javac") is None, reason="no Java compiler")
+def test_kip_429_the_java_leader_refuses_a_cooperative_assignor_that_gives_away_what_another_member_has(
+    topic, bootstrap
+):
+    done = java_tool(str(Path(__file__).with_name("Hasty.java")), bootstrap, topic(partitions=2))
+    said = "java.lang.IllegalStateException: Assignor supporting the COOPERATIVE protocol violates its requirements"
+    assert said in done.stdout, done.stderr
 
 
 def test_kip_345_a_static_member_is_back_before_the_others_hear_of_it(topic, party, join):
@@ -100,3 +194,46 @@ def test_kip_848_the_coordinator_assigns_and_a_client_can_set_neither_assignor_n
     finally:
         for member in members:
             member.close()
+
+
+def test_kip_848_a_newcomer_does_not_wait_for_a_busy_member_that_has_nothing_to_give_it(topic, bootstrap):
+    orders, refunds = topic(partitions=2), topic(partitions=1)
+    settings = {"bootstrap.servers": bootstrap, "group.id": orders, "group.protocol": "consumer"}
+    busy, first, newcomer = (Consumer(settings) for _ in range(3))
+    try:
+        busy.subscribe([refunds])
+        first.subscribe([orders])
+        while not (busy.assignment() and len(first.assignment()) == 2):
+            busy.poll(0.2), first.poll(0.2)
+        newcomer.subscribe([orders])
+        while not newcomer.assignment():  # and busy doesn't poll
+            first.poll(0.2), newcomer.poll(0.2)
+    finally:
+        for member in (busy, first, newcomer):
+            member.close()
+
+
+class CommitFirst(AsyncConsumerRebalanceListener):
+    """As lesson 06 has it."""
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+
+    async def on_partitions_revoked(self, revoked):
+        await self.consumer.commit_async()
+
+    async def on_partitions_assigned(self, assigned):
+        pass
+
+
+def test_a_rebalance_listener_of_kafka_python_commits_before_somebody_else_goes_on(topic, party, join, write):
+    name = topic(partitions=1)
+    settings = {"listener": CommitFirst, "auto_offset_reset": "earliest"}
+    first = join(name, group_instance_id="b", **settings)
+    write(name, [b"order"] * 3, partition=0)
+    party.wait_until(lambda: len(first.read) == 3)
+    second = join(name, group_instance_id="a", **settings)  # comes first in the order of members
+    party.wait_until(lambda: second.share == [0])
+    write(name, [b"order"], partition=0)
+    party.wait_until(lambda: second.read)
+    assert second.read == [(0, 3)]

@@ -9,11 +9,114 @@ from tests.course.answers import solution, verdict
 CHECKS = lesson("06")._module
 
 
-def all_partitions(partitions):
-    return [(topic, number) for topic, count in partitions.items() for number in range(count)]
+def endless(*_):
+    while True:
+        pass
 
 
 # --- exercise 1 ---
+
+
+def by_looking_for_others(target, members):
+    """Right, and unlike the solution."""
+    given = {}
+    for name, share in target.items():
+        given[name] = []
+        for partition in share:
+            if not any(partition in members[other].owned for other in members if other != name):
+                given[name].append(partition)
+    return given
+
+
+def at_once(target, members):
+    return target
+
+
+def only_what_is_free(target, members):
+    """Gives a member nothing that anybody has, itself included."""
+    owned = {partition for member in members.values() for partition in member.owned}
+    return {name: [partition for partition in share if partition not in owned] for name, share in target.items()}
+
+
+def all_or_nothing(target, members):
+    """Nobody gets anything while something still moves."""
+    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    moves = any(owner.get(p, name) != name for name, share in target.items() for p in share)
+    return {name: [] for name in target} if moves else target
+
+
+def nobody_gives_back(target, members):
+    """Leaves everything where it is, and gives out what is free."""
+    owner = {partition: name for name, member in members.items() for partition in member.owned}
+    given = {name: list(member.owned) for name, member in members.items()}
+    for name, share in target.items():
+        given[name] += [partition for partition in share if partition not in owner]
+    return given
+
+
+def only_what_stays(target, members):
+    """Never gives anybody anything new."""
+    return {name: [p for p in share if p in members[name].owned] for name, share in target.items()}
+
+
+def free_to_anybody(target, members):
+    """What is free goes to the first."""
+    given = only_what_stays(target, members)
+    owned = {partition for member in members.values() for partition in member.owned}
+    given[min(given)] += [p for share in target.values() for p in share if p not in owned]
+    return given
+
+
+def new_members_wait(target, members):
+    """Lets who has nothing get everything at once: nobody to revoke there."""
+    return {
+        name: share if not members[name].owned else [p for p in share if p in members[name].owned]
+        for name, share in target.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "answer", [solution("06", 1, "hand_over"), by_looking_for_others], ids=lambda answer: answer.__name__
+)
+def test_a_right_hand_over_is_right_however_it_is_written(answer):
+    found = verdict("06", 1, answer)
+    assert found.right, found
+    assert len(found.lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (at_once, "you gave orders-0 to B before A had given it up"),
+        (new_members_wait, "before A had given it up"),
+        (only_what_is_free, "A has orders-0 and should keep it"),
+        (all_or_nothing, "and should keep it, and it was left out of its share"),
+        (nobody_gives_back, "A was never told to give it up"),
+        (only_what_stays, "orders-0 never arrives at B: it was free, and nobody got it"),
+        (free_to_anybody, "who neither has it nor should get it"),
+        (lambda target, members: list(members), "it returned a list, not a dictionary"),
+        (lambda target, members: target["nobody"], "KeyError"),
+        (endless, "it had not come back after 4 s"),
+        (None, "this is None, not hand_over"),
+    ],
+)
+def test_a_wrong_hand_over_hears_what_is_wrong(answer, words):
+    found = verdict("06", 1, answer)
+    assert not found.right and words in str(found), found
+
+
+def test_the_smallest_early_move_is_one_partition_and_two_members_and_the_detectors_see_two_owners():
+    found = verdict("06", 1, at_once)
+    assert found.headline.startswith("Not yet: two owners: A and B own orders-0 at ")
+    assert "smallest case: A had orders-0, B is new; the target is A: nothing; B: orders-0" in found.lines
+    assert any(scene["space"]["two_owners"] for scene in found.picture.scenes)
+
+
+# --- exercise 2 ---
+
+
+def all_partitions(partitions):
+    return [(topic, number) for topic, count in partitions.items() for number in range(count)]
 
 
 def one_by_one(members, partitions):
@@ -93,22 +196,17 @@ def anybody_keeps_one_more(members, partitions):
 
 
 def changes_its_input(members, partitions):
-    shares = solution("06", 1, "my_sticky")(members, partitions)
+    shares = solution("06", 2, "my_sticky")(members, partitions)
     members.clear()
     partitions.clear()
     return shares
 
 
-def endless(*_):
-    while True:
-        pass
-
-
 @pytest.mark.parametrize(
-    "answer", [solution("06", 1, "my_sticky"), one_by_one, assign_sticky], ids=lambda f: f.__name__
+    "answer", [solution("06", 2, "my_sticky"), one_by_one, assign_sticky], ids=lambda f: f.__name__
 )
 def test_a_right_assignor_is_right_however_it_is_written(answer):
-    found = verdict("06", 1, answer)
+    found = verdict("06", 2, answer)
     assert found.right, found
     assert len(found.lines) == 4
 
@@ -138,12 +236,12 @@ def test_a_right_assignor_is_right_however_it_is_written(answer):
     ],
 )
 def test_a_wrong_assignor_hears_what_is_wrong(answer, words):
-    found = verdict("06", 1, answer)
+    found = verdict("06", 2, answer)
     assert not found.right and words in str(found), found
 
 
 def test_a_half_right_assignor_hears_which_half():
-    found = str(verdict("06", 1, assign_round_robin))
+    found = str(verdict("06", 2, assign_round_robin))
     assert "holds already: every partition goes to exactly one member" in found
     assert "smallest case: A is new, B had orders-0; orders has 1 partition" in found
     assert "moved: orders-0 from B to A" in found
@@ -164,106 +262,11 @@ def test_the_fewest_moves_are_what_is_above_a_fair_share(owned, partitions, fewe
 
 
 def test_a_counterexample_of_the_assignor_can_be_played():
-    picture = verdict("06", 1, assign_round_robin).picture
+    picture = verdict("06", 2, assign_round_robin).picture
     assert "A P0" in str(picture) and "B" in str(picture.table())
 
 
-# --- exercise 2 ---
-
-
-def by_looking_for_others(target, members):
-    """Right, and unlike the solution."""
-    given = {}
-    for name, share in target.items():
-        given[name] = []
-        for partition in share:
-            if not any(partition in members[other].owned for other in members if other != name):
-                given[name].append(partition)
-    return given
-
-
-def at_once(target, members):
-    return target
-
-
-def only_what_is_free(target, members):
-    """Gives a member nothing that anybody has, itself included."""
-    owned = {partition for member in members.values() for partition in member.owned}
-    return {name: [partition for partition in share if partition not in owned] for name, share in target.items()}
-
-
-def all_or_nothing(target, members):
-    """Nobody gets anything while something still moves."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
-    moves = any(owner.get(p, name) != name for name, share in target.items() for p in share)
-    return {name: [] for name in target} if moves else target
-
-
-def nobody_gives_back(target, members):
-    """Leaves everything where it is, and gives out what is free."""
-    owner = {partition: name for name, member in members.items() for partition in member.owned}
-    given = {name: list(member.owned) for name, member in members.items()}
-    for name, share in target.items():
-        given[name] += [partition for partition in share if partition not in owner]
-    return given
-
-
-def only_what_stays(target, members):
-    """Never gives anybody anything new."""
-    return {name: [p for p in share if p in members[name].owned] for name, share in target.items()}
-
-
-def free_to_anybody(target, members):
-    """What is free goes to the first."""
-    given = only_what_stays(target, members)
-    owned = {partition for member in members.values() for partition in member.owned}
-    given[min(given)] += [p for share in target.values() for p in share if p not in owned]
-    return given
-
-
-def new_members_wait(target, members):
-    """Lets who has nothing get everything at once: nobody to revoke there."""
-    return {
-        name: share if not members[name].owned else [p for p in share if p in members[name].owned]
-        for name, share in target.items()
-    }
-
-
-@pytest.mark.parametrize(
-    "answer", [solution("06", 2, "hand_over"), by_looking_for_others], ids=lambda answer: answer.__name__
-)
-def test_a_right_hand_over_is_right_however_it_is_written(answer):
-    found = verdict("06", 2, answer)
-    assert found.right, found
-    assert len(found.lines) == 3
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (at_once, "you gave orders-0 to B before A had given it up"),
-        (new_members_wait, "before A had given it up"),
-        (only_what_is_free, "A has orders-0 and should keep it"),
-        (all_or_nothing, "and should keep it, and it was left out of its share"),
-        (nobody_gives_back, "A was never told to give it up"),
-        (only_what_stays, "orders-0 never arrives at B: it was free, and nobody got it"),
-        (free_to_anybody, "who neither has it nor should get it"),
-        (lambda target, members: list(members), "it returned a list, not a dictionary"),
-        (lambda target, members: target["nobody"], "KeyError"),
-        (endless, "it had not come back after 4 s"),
-        (None, "this is None, not hand_over"),
-    ],
-)
-def test_a_wrong_hand_over_hears_what_is_wrong(answer, words):
-    found = verdict("06", 2, answer)
-    assert not found.right and words in str(found), found
-
-
-def test_the_smallest_early_move_is_one_partition_and_two_members_and_the_detectors_see_two_owners():
-    found = verdict("06", 2, at_once)
-    assert found.headline.startswith("Not yet: two owners: A and B own orders-0 at ")
-    assert "smallest case: A had orders-0, B is new; the target is A: nothing; B: orders-0" in found.lines
-    assert any(scene["space"]["two_owners"] for scene in found.picture.scenes)
+# --- both ---
 
 
 @pytest.mark.parametrize("number", [1, 2])

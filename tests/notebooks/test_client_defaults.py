@@ -13,9 +13,6 @@ from minikafka.course.client_defaults import CLIENTS, of_lesson, settings
 from minikafka.course.contents import contents
 from tests.kafka import java_tool
 
-# Lessons that have no table of the defaults they name yet. It only gets shorter.
-NO_TABLE_YET = {"06"}
-
 
 @cache
 def java(side):
@@ -119,8 +116,4 @@ def table_of(number):
 @pytest.mark.parametrize("number", [number for number in contents() if of_lesson(number)])
 def test_a_lesson_that_names_defaults_has_the_table_of_them(number):
     expected = [setting.row for setting in of_lesson(number)]
-    has_it = set(expected) <= set(table_of(number))
-    if number in NO_TABLE_YET:
-        assert not has_it, f"lesson {number} has its table now: take it out of NO_TABLE_YET"
-    else:
-        assert has_it, f"python -m minikafka.course.client_defaults {number}"
+    assert set(expected) <= set(table_of(number)), f"python -m minikafka.course.client_defaults {number}"

@@ -10,16 +10,6 @@ from minikafka.course.contents import NOTEBOOKS, contents
 
 ROW = re.compile(r"^\| (?P<forms>[^|]+) \| (?P<lesson>\d\d) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
 
-# What older lessons use too early, lesson -> terms. It only gets shorter: an entry that is no longer true fails, too.
-TOO_EARLY: dict[str, set[str]] = {
-    "06": {"listener"},
-}
-
-# Terms that the lesson which introduces them doesn't explain in bold or italics yet. It only gets shorter, too.
-NOT_YET_INTRODUCED = {
-    "06": {"member epoch", "rebalance listener", "rolling restart"},
-}
-
 
 def glossary():
     """term -> (all its forms, lesson, meaning), in the file's order, a table at a time."""
@@ -79,11 +69,8 @@ def test_there_are_about_eighty_terms_in_alphabetical_order_each_in_one_sentence
 
 @pytest.mark.parametrize("number", contents())
 def test_no_lesson_uses_a_term_before_the_lesson_that_introduces_it(number):
-    found = too_early().get(number, {})
-    known = TOO_EARLY.get(number, set())
-    new = {term: sentences[0] for term, sentences in found.items() if term not in known}
-    assert not new, "explain it, say it otherwise, or name the lesson that explains it"
-    assert not known - set(found), "these are mended: take them out of TOO_EARLY"
+    found = {term: sentences[0] for term, sentences in too_early().get(number, {}).items()}
+    assert not found, "explain it, say it otherwise, or name the lesson that explains it"
 
 
 @pytest.mark.parametrize(
@@ -109,6 +96,4 @@ def test_a_term_stands_in_bold_or_italics_in_the_lesson_that_introduces_it(numbe
         for term, (forms, lesson, _) in TERMS.items()
         if lesson == number and not re.search("|".join(map(re.escape, forms)), set_off, re.IGNORECASE)
     }
-    known = NOT_YET_INTRODUCED.get(number, set())
-    assert missing <= known, "explain it where it first stands, in bold or italics"
-    assert known <= missing, "these are introduced now: take them out of NOT_YET_INTRODUCED"
+    assert not missing, "explain it where it first stands, in bold or italics"

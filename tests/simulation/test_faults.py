@@ -252,6 +252,24 @@ def test_crashing_a_client_crashes_the_program_that_it_belongs_to():
     assert program.state == "running"
 
 
+def test_a_client_that_was_closed_starts_again_without_having_crashed():
+    cluster = made()
+    consumer = cluster.consumer("log", auto_offset_reset="earliest")
+
+    def reader(consumer):
+        consumer.poll(timeout_ms=1000)
+        consumer.close()
+
+    program = cluster.start(reader, consumer)
+    cluster.run(seconds=2)
+    assert not program.alive
+    cluster.producer().send("log", value="a").get()
+    cluster.restart(program)
+    cluster.run(seconds=2)
+    assert kinds(cluster, consumer.name) == ["NodeRestarted"]
+    assert [event.kind for event in cluster.trace if event.node == consumer.name].count("RecordsPolled") == 1
+
+
 def test_a_program_that_crashes_itself_goes_no_further():
     cluster, said = made(), []
 

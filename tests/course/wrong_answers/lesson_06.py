@@ -33,7 +33,7 @@ def fill(shares, free, most):
     return shares
 
 
-@right(1)
+@right(2)
 def quotas(members, partitions):
     """Each keeps up to its quota; those who had more get the larger quotas."""
     whole, owner = every(partitions), claims(members, partitions)
@@ -65,41 +65,41 @@ def moved_one_by_one(members, partitions, kind):
         add(least, most.pop())
 
 
-@right(1)
+@right(2)
 def one_by_one(members, partitions):
     """Pairs are lists here."""
     shares = moved_one_by_one(members, partitions, list)
     return {name: [list(each) for each in share] for name, share in shares.items()}
 
 
-@right(1)
+@right(2)
 def frozen(members, partitions):
     return {name: frozenset(share) for name, share in moved_one_by_one(members, partitions, list).items()}
 
 
-@wrong(1, "the order of a set decides, and that is another one in each run of")
+@wrong(2, "the order of a set decides, and that is another one in each run of")
 def one_of_a_set(members, partitions):
     return moved_one_by_one(members, partitions, set)
 
 
-@wrong(1, "asked again, it gave something else: chance decides.")
+@wrong(2, "asked again, it gave something else: chance decides.")
 def ties_by_lot(members, partitions):
     names = sorted(members, key=lambda name: LOT.random())
     return quotas({name: members[name] for name in names}, partitions)
 
 
-@wrong(1, "B has no entry. Who gets nothing gets []: Java's member can't read a")
+@wrong(2, "B has no entry. Who gets nothing gets []: Java's member can't read a")
 def leaves_idle_members_out(members, partitions):
     return {name: share for name, share in quotas(members, partitions).items() if share}
 
 
-@wrong(1, "it moved 1 partition, and none would do.")
+@wrong(2, "it moved 1 partition, and none would do.")
 def starts_anew(members, partitions):
     shares = {name: [] for name in members}
     return fill(shares, every(partitions), None)
 
 
-@wrong(1, "A got 2 partitions and B only 0.")
+@wrong(2, "A got 2 partitions and B only 0.")
 def keeps_everything(members, partitions):
     """And gives new ones nothing."""
     whole, owner = every(partitions), claims(members, partitions)
@@ -107,7 +107,7 @@ def keeps_everything(members, partitions):
     return fill(shares, [each for each in whole if each not in owner], None)
 
 
-@wrong(1, "A got 2 partitions and D only 0.")
+@wrong(2, "A got 3 partitions and D only 1.")
 def the_first_claim_wins(members, partitions):
     owner = {}
     for name in members:
@@ -117,7 +117,7 @@ def the_first_claim_wins(members, partitions):
     return balanced(members, partitions, owner)
 
 
-@wrong(1, "it gave orders-0 to A and B. Then its records are done twice.")
+@wrong(2, "it gave orders-0 to A and B. Then its records are done twice.")
 def both_claims_win(members, partitions):
     whole = every(partitions)
     shares = {name: [each for each in members[name].owned if each in whole] for name in members}
@@ -136,18 +136,18 @@ def balanced(members, partitions, owner, ceiling=True):
     return fill(shares, [each for each in whole if each not in taken], None)
 
 
-@wrong(1, "A got 2 partitions and D only 0.")
+@wrong(2, "A got 2 partitions and D only 0.")
 def cuts_to_the_ceiling(members, partitions):
     """5 partitions, A and B have two each and C none ... C may be left with one too few."""
     return balanced(members, partitions, claims(members, partitions))
 
 
-@wrong(1, "it moved 1 partition, and none would do.")
+@wrong(2, "it moved 1 partition, and none would do.")
 def cuts_to_the_floor(members, partitions):
     return balanced(members, partitions, claims(members, partitions), ceiling=False)
 
 
-@wrong(1, "it gave orders-2 to A, and there is no such partition now.")
+@wrong(2, "it gave orders-2 to A, and there is no such partition now.")
 def gone_partitions_stay(members, partitions):
     owner = {each: name for name in members for each in members[name].owned}
     shares = {name: [] for name in members}
@@ -157,7 +157,7 @@ def gone_partitions_stay(members, partitions):
     return shares
 
 
-@wrong(1, "nobody got orders-0. Its records wait for ever.")
+@wrong(2, "nobody got orders-0. Its records wait for ever.")
 def orphans_stay_orphans(members, partitions):
     owner = claims(members, partitions)
     shares = {name: [] for name in members}
@@ -167,18 +167,18 @@ def orphans_stay_orphans(members, partitions):
     return shares
 
 
-@wrong(1, "B has no entry. Who gets nothing gets []: Java's member can't read a")
+@wrong(2, "B has no entry. Who gets nothing gets []: Java's member can't read a")
 def leaves_new_ones_out(members, partitions):
     shares = quotas({name: m for name, m in members.items() if m.owned} or members, partitions)
     return shares
 
 
-@wrong(1, "C got 3 partitions and E only 1.")
+@wrong(2, "A got 2 partitions and D only 0.")
 def ignores_generations(members, partitions):
     return balanced(members, partitions, claims(members, partitions, generation=False))
 
 
-@wrong(1, "A got 2 partitions and D only 0.")
+@wrong(2, "A got 3 partitions and D only 1.")
 def the_oldest_generation_wins(members, partitions):
     owner = {}
     for name in sorted(members, key=lambda name: -members[name].generation):
@@ -186,13 +186,13 @@ def the_oldest_generation_wins(members, partitions):
     return balanced(members, partitions, owner)
 
 
-@wrong(1, "nobody got refunds-0. Its records wait for ever.")
+@wrong(2, "nobody got refunds-0. Its records wait for ever.")
 def only_the_first_topic(members, partitions):
     first = dict(list(partitions.items())[:1])
     return quotas(members, first)
 
 
-@wrong(1, "A got 3 partitions and B only 1.")
+@wrong(2, "A got 2 partitions and B only 0.")
 def balances_each_topic(members, partitions):
     shares = {name: [] for name in members}
     for topic, count in partitions.items():
@@ -201,7 +201,7 @@ def balances_each_topic(members, partitions):
     return shares
 
 
-@wrong(1, "it changed its argument partitions, which is the caller's: {'orders':")
+@wrong(2, "it changed its argument partitions, which is the caller's: {'orders':")
 def takes_from_the_claims(members, partitions):
     """Changes what it was given."""
     shares = quotas(members, partitions)
@@ -209,18 +209,18 @@ def takes_from_the_claims(members, partitions):
     return shares
 
 
-@wrong(1, "nobody got orders-0. Its records wait for ever.")
+@wrong(2, "nobody got orders-0. Its records wait for ever.")
 def forgets_who_gets_nothing(members, partitions):
     return {name: share[:-1] for name, share in quotas(members, partitions).items() if share}
 
 
-@right(2)
+@right(1)
 def by_owner(target, members):
     owner = {each: name for name, member in members.items() for each in member.owned}
     return {name: [each for each in share if owner.get(each, name) == name] for name, share in target.items()}
 
 
-@right(2)
+@right(1)
 def by_the_others(target, members):
     given = {}
     for name in members:
@@ -229,54 +229,54 @@ def by_the_others(target, members):
     return given
 
 
-@wrong(2, "two owners: A and B own orders-0 at 7.33 s.")
+@wrong(1, "two owners: A and B own orders-0 at 7.33 s.")
 def at_once(target, members):
     return target
 
 
-@wrong(2, "orders-0 never arrives at B: it was free, and nobody got it.")
+@wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
 def nothing_new_ever(target, members):
     return {name: [each for each in target[name] if each in members[name].owned] for name in target}
 
 
-@wrong(2, "A has orders-0 and should keep it, and it was left out of its share.")
+@wrong(1, "A has orders-0 and should keep it, and it was left out of its share.")
 def nothing_at_all(target, members):
     return {name: [] for name in members}
 
 
-@wrong(2, "orders-0 never arrives at B: A was never told to give it up.")
+@wrong(1, "orders-0 never arrives at B: A was never told to give it up.")
 def everything_stays(target, members):
     return {name: list(member.owned) for name, member in members.items()}
 
 
-@wrong(2, "A has orders-0 and should keep it, and it was left out of its share.")
+@wrong(1, "A has orders-0 and should keep it, and it was left out of its share.")
 def gives_back_everything_first(target, members):
     """If anything has to move, everybody gives back all of it."""
     moving = any(set(member.owned) - set(target.get(name, ())) for name, member in members.items())
     return {name: [] for name in members} if moving else target
 
 
-@right(2)
+@right(1)
 def waits_for_all(target, members):
     """What is free is handed out in the second rebalance only, and that is early enough."""
     moving = any(set(member.owned) - set(target.get(name, ())) for name, member in members.items())
     return nothing_new_ever(target, members) if moving else target
 
 
-@wrong(2, "orders-0 never arrives at B: A was never told to give it up.")
+@wrong(1, "orders-0 never arrives at B: A was never told to give it up.")
 def keeps_what_it_should_give_back(target, members):
     given = by_owner(target, members)
     return {name: list({*given.get(name, ()), *members[name].owned}) for name in members}
 
 
-@wrong(2, "orders-0 never arrives at B: it was free, and nobody got it.")
+@wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
 def the_new_ones_wait(target, members):
     """New members get nothing in the first step, though some of it is free."""
     given = by_owner(target, members)
     return {name: given[name] if members[name].owned else [] for name in target}
 
 
-@wrong(2, "orders-2 never arrives at B: it was free, and nobody got it.")
+@wrong(1, "orders-2 never arrives at A: it was free, and nobody got it.")
 def one_at_a_time(target, members):
     """Each may get one new partition a rebalance."""
     given = by_owner(target, members)
@@ -288,7 +288,7 @@ def one_at_a_time(target, members):
     return cut
 
 
-@wrong(2, "two owners: B and C own orders-0 at 7.33 s.")
+@wrong(1, "two owners: B and C own refunds-0 at 5.43 s.")
 def looks_at_one_other(target, members):
     """Only the first other member's claims count."""
     given = {}
@@ -298,17 +298,17 @@ def looks_at_one_other(target, members):
     return given
 
 
-@wrong(2, "it gave A [0]. A share is a list of pairs (topic, partition).")
+@wrong(1, "it gave A [0]. A share is a list of pairs (topic, partition).")
 def numbers_only(target, members):
     return {name: [number for _, number in share] for name, share in by_owner(target, members).items()}
 
 
-@wrong(2, "it gave A 0. A share is a list of pairs (topic, partition).")
+@wrong(1, "it gave A 0. A share is a list of pairs (topic, partition).")
 def counts(target, members):
     return Counter({name: len(share) for name, share in by_owner(target, members).items()})
 
 
-@wrong(2, "it changed its argument target, which is the caller's: {'A': [], 'B':")
+@wrong(1, "it changed its argument target, which is the caller's: {'A': [], 'B':")
 def changes_the_target(target, members):
     given = by_owner(target, members)
     for name in target:
@@ -316,7 +316,7 @@ def changes_the_target(target, members):
     return target
 
 
-@wrong(2, "it gave orders-0 to A, who neither has it nor should get it.")
+@wrong(1, "it gave orders-0 to A, who neither has it nor should get it.")
 def its_own_target(target, members):
     topics = Counter(topic for share in target.values() for topic, _ in share)
     return assign_sticky(members, dict(topics))
@@ -325,7 +325,7 @@ def its_own_target(target, members):
 # --- what readers of the course had found out ---
 
 
-@wrong(2, "refunds-0 has two owners, A and B.")
+@wrong(1, "orders-0 has two owners, A and B.")
 def by_number(target, members):
     """As if there were one topic only."""
     owner = {number: name for name, member in members.items() for _, number in member.owned}

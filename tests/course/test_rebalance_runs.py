@@ -1,0 +1,62 @@
+"""The groups that lesson 06 watches, and what it reads out of their traces."""
+
+from itertools import count
+
+import pytest
+
+from minikafka.course.rebalance_runs import gap, moved, moves, not_read, restarted, waited
+from minikafka.trace import Event
+
+
+def events(*changes):
+    """(ms, member, kind, partitions of orders)."""
+    numbers = count(1)
+    return [
+        Event((member, next(numbers)), ms, member, kind, None, {"partitions": [["orders", number] for number in parts]})
+        for ms, member, kind, parts in changes
+    ]
+
+
+HANDED_OVER = events(
+    (1_000, "A", "PartitionsAssigned", [0, 1]),
+    (30_000, "A", "PartitionsRevoked", [0, 1]),
+    (31_500, "A", "PartitionsAssigned", [0]),
+    (34_000, "B", "PartitionsAssigned", [1]),
+    (50_000, "B", "PartitionsLost", [1]),
+    (52_000, "A", "PartitionsRevoked", []),
+)
+
+
+def test_a_partition_is_not_read_from_when_it_is_given_up_until_somebody_takes_it():
+    assert not_read(HANDED_OVER) == {0: 1.5, 1: 6.0}  # the second once more, until the end
+    assert not_read(HANDED_OVER, since_s=31) == {0: 0.5, 1: 5.0}
+
+
+def test_a_gap_has_no_length_while_it_lasts():
+    assert [gap(HANDED_OVER[:end], 1) for end in range(1, 6)] == [0.0, None, None, 4.0, None]
+
+
+def test_a_partition_moves_when_another_member_takes_it_than_had_it_last():
+    assert (moves(HANDED_OVER), moves(HANDED_OVER, since_s=40)) == (1, 0)
+
+
+def test_how_long_a_member_waits_for_its_first_partition():
+    joins = Event(("broker 1", 1), 33_000, "broker 1", "MemberJoined", None, {"client": "B"})
+    trace = [*HANDED_OVER[:3], joins, *HANDED_OVER[3:]]
+    assert waited(trace, "B") == 1.0
+    with pytest.raises(ValueError, match="B has no partition yet"):
+        waited(trace[:4], "B")
+
+
+@pytest.mark.parametrize(
+    ("assignor", "after", "changed_hands"), [("roundrobin", "0ABC", 8), ("range", "ABCD", 5), ("sticky", "ABCD", 2)]
+)
+def test_how_many_of_eight_partitions_an_assignor_moves(assignor, after, changed_hands):
+    assert moved(assignor, "ABC", after) == changed_hands
+
+
+@pytest.mark.parametrize(("static", "seconds", "moving"), [(True, 2 * 5, 0), (False, 2 * 1, 4)])
+def test_kip_345_a_static_members_share_waits_for_it_and_a_dynamic_ones_moves_there_and_back(static, seconds, moving):
+    trace = restarted(5, static).trace
+    assert sum(not_read(trace).values()) == pytest.approx(seconds, abs=0.3)
+    assert moves(trace) == moving
