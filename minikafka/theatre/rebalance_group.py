@@ -26,7 +26,7 @@ AWAY = {"frozen": "frozen", "crashed": "crashed", "closed": "has left", "left": 
 
 
 @dataclass
-class Member:
+class ShownMember:
     """owns: what it reads as it believes; gives: of these, what it must give up; waits: what it was given and may not
     read yet. asked: the request it waits for, answered: the answer that has just come, (words, trouble).
     """
@@ -76,7 +76,7 @@ class Group:
     down: bool = False
     assigned_at: int = -1  # at which step an assignment was made
     two_owners: tuple[str, int] | None = None  # words, since when (ms)
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ShownMember] = field(default_factory=dict)
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
     spans: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
@@ -86,20 +86,20 @@ class Group:
     def kind(self) -> str:
         return self.cast.kind
 
-    def member(self, member_id: str) -> Member | None:
+    def member(self, member_id: str) -> ShownMember | None:
         actor = self.cast.members.get(member_id)
         return self.of(actor) if actor else None
 
-    def of(self, actor: Actor) -> Member:
-        return self.members.setdefault(actor.name, Member(actor))
+    def of(self, actor: Actor) -> ShownMember:
+        return self.members.setdefault(actor.name, ShownMember(actor))
 
-    def named(self, client: str) -> Member | None:
+    def named(self, client: str) -> ShownMember | None:
         """The member that a client is now: the newest of its member ids."""
         found = [each for each in self.members.values() if each.actor.name.split(" (")[0] == client]
         return found[-1] if found else None
 
     @property
-    def inside(self) -> list[Member]:
+    def inside(self) -> list[ShownMember]:
         return [each for each in self.members.values() if each.inside]
 
     @property
@@ -113,7 +113,7 @@ class Group:
         names = [self.cast.label(part) for part in parts]
         return "all partitions" if 3 < len(names) == len(self.cast.parts) else _listed(names)
 
-    def owners(self, part: Part) -> list[Member]:
+    def owners(self, part: Part) -> list[ShownMember]:
         return [each for each in self.members.values() if part in each.owns]
 
     def waiting(self, part: Part) -> int:
@@ -184,7 +184,7 @@ class Group:
         """By a member of the group: what a removed one still believes doesn't count."""
         return any(each.inside for each in self.owners(part))
 
-    def _shown(self) -> list[Member]:
+    def _shown(self) -> list[ShownMember]:
         """At most six members, those inside first; in the order of their letters."""
         members = sorted(self.members.values(), key=lambda each: each.actor.number)
         chosen = sorted(members, key=lambda each: not (each.inside or each.owns))[:MOST_MEMBERS]
@@ -202,7 +202,7 @@ class Group:
             return []
         return [each.actor.letter for each in self.inside if not each.joining]
 
-    def _member(self, each: Member) -> dict[str, Any]:
+    def _member(self, each: ShownMember) -> dict[str, Any]:
         label = self.cast.label
         return {
             "name": each.actor.name,
@@ -221,7 +221,7 @@ class Group:
             "answered": list(each.answered) if each.answered else None,
         }
 
-    def words(self, each: Member) -> str:
+    def words(self, each: ShownMember) -> str:
         """What a member does, in plain words."""
         if each.life == "frozen" and each.owns and not each.inside:
             return "frozen: removed, and doesn't know it"

@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.theatre.play import QUIETLY, Told
 from minikafka.theatre.rebalance_cast import Cast, Part
-from minikafka.theatre.rebalance_group import MOST_NAMED, Group, Member
+from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember
 from minikafka.trace import Event
 
 ERRORS = {
@@ -55,12 +55,12 @@ class MemberStory:
         self.told_at = event.at
         return told
 
-    def _member(self, event: Event, d: Detail) -> Member:
+    def _member(self, event: Event, d: Detail) -> ShownMember:
         """Whom an event is about: the member it names, else the client that tells it."""
         found = self.group.member(d["member"]) if d.get("member") else self.group.named(event.node)
-        return found or Member(next(iter(self.cast.actors)))
+        return found or ShownMember(next(iter(self.cast.actors)))
 
-    def _client(self, event: Event) -> Member | None:
+    def _client(self, event: Event) -> ShownMember | None:
         names = {each.name.split(" (")[0]: each for each in self.cast.actors}
         if event.node not in names:
             return None
@@ -88,10 +88,10 @@ class MemberStory:
 
     # -- members
 
-    def _asks(self, member: Member, api: str) -> None:
+    def _asks(self, member: ShownMember, api: str) -> None:
         member.asked, member.asked_at = api, self.step
 
-    def _answer(self, member: Member, words: str, trouble: bool) -> None:
+    def _answer(self, member: ShownMember, words: str, trouble: bool) -> None:
         member.answered = (words, trouble, self.step)
 
     def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:

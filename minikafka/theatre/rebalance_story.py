@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minikafka.theatre.play import QUIETLY, Told
-from minikafka.theatre.rebalance_group import Member
+from minikafka.theatre.rebalance_group import ShownMember
 from minikafka.theatre.rebalance_members import Detail, MemberStory, number_of
 from minikafka.trace import Event
 
@@ -111,7 +111,7 @@ class Story(MemberStory):
             leader.asked_at = self.step
         return Told(f"{group.leader} hands in its assignment, in SyncGroup (14): each member's answer is its share.")
 
-    def _given(self, member: Member) -> None:
+    def _given(self, member: ShownMember) -> None:
         """The coordinator's word on a classic member's share: what it may add, and what it must give up."""
         if self.cast.clients_speak:
             member.waits = [part for part in member.given if part not in member.owns]
