@@ -18,7 +18,7 @@ EVICTION_MS = 120_000  # min.incremental.fetch.session.eviction.ms
 LAST_EPOCH = 2**31 - 1
 MOST_PARTITIONS = 100_000  # of all sessions: each takes some hundred bytes, known to the broker or not
 
-Key = tuple[str | bytes, int]
+FetchKey = tuple[str | bytes, int]
 
 
 class Asked(NamedTuple):
@@ -44,8 +44,8 @@ class Session:
     epoch: int
     used_ms: int
     by_id: bool
-    asked: dict[Key, Asked] = field(default_factory=dict)
-    told: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    asked: dict[FetchKey, Asked] = field(default_factory=dict)
+    told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)
 
 
 class FetchSessions:
@@ -60,7 +60,7 @@ class FetchSessions:
         self._partitions = 0
 
     def open(
-        self, session_id: int, epoch: int, by_id: bool, asked: list[Asked], forgotten: Iterable[Key], now_ms: int
+        self, session_id: int, epoch: int, by_id: bool, asked: list[Asked], forgotten: Iterable[FetchKey], now_ms: int
     ) -> tuple[list[Asked], Session | None, bool]:
         """Take in a request. Returns the partitions to read, the session if there is one, and whether the answer is
         incremental.
@@ -118,7 +118,9 @@ class FetchSessions:
         return True
 
 
-def news(session: Session, answers: Mapping[Key, dict[str, Any]], incremental: bool) -> dict[Key, dict[str, Any]]:
+def news(
+    session: Session, answers: Mapping[FetchKey, dict[str, Any]], incremental: bool
+) -> dict[FetchKey, dict[str, Any]]:
     """What of the answers must be sent, remembered as told. A partition that had records is served last next time, so
     that all get a turn.
     """

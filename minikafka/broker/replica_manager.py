@@ -30,7 +30,7 @@ LOG_CONFIGS = {
     name.replace(".", "_"): name for name in TOPIC_CONFIGS if name.replace(".", "_") in LogConfig.__dataclass_fields__
 }
 
-Key = tuple[str, int]
+PartitionKey = tuple[str, int]
 
 
 class ReplicaManager:
@@ -46,7 +46,7 @@ class ReplicaManager:
         notice: Callable[..., object],
         hears: Hears,
     ) -> None:
-        self.replicas: dict[Key, Replica] = {}
+        self.replicas: dict[PartitionKey, Replica] = {}
         self._node_id = node_id
         self._config = config
         self._disk = disk
@@ -54,16 +54,16 @@ class ReplicaManager:
         self._trace = trace
         self._notice = notice
         self._hears = hears
-        self._unloaded: dict[Key, None] = {}  # logs of the last run, still to be recovered
-        self._to_create: dict[Key, None] = {}
+        self._unloaded: dict[PartitionKey, None] = {}  # logs of the last run, still to be recovered
+        self._to_create: dict[PartitionKey, None] = {}
         self._created = 0  # logs, since the last tick
-        self._by_topic: dict[bytes, list[Key]] = {}
-        self._removals: dict[Key, Generator[int, None, None]] = {}  # not begun: the folder has its name yet
+        self._by_topic: dict[bytes, list[PartitionKey]] = {}
+        self._removals: dict[PartitionKey, Generator[int, None, None]] = {}  # not begun: the folder has its name yet
         self._background: list[Generator[int, None, None]] = []
         self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"], notice)
         # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
         self._timers: dict[Callable[[Now], None], tuple[int | None, int]] = {}
-        self._written: dict[str, dict[Key, int]] = {}
+        self._written: dict[str, dict[PartitionKey, int]] = {}
         self._now_ms = 0
 
     def leader(self, topic: str, number: int, current_leader_epoch: int = -1) -> Replica:
@@ -81,7 +81,7 @@ class ReplicaManager:
         """The replica, if this node has it. One whose turn has not come yet is made now."""
         return self.replicas.get((topic, number)) or self._create_waiting((topic, number))
 
-    def _create_waiting(self, key: Key) -> Replica | None:
+    def _create_waiting(self, key: PartitionKey) -> Replica | None:
         if key not in self._to_create:
             return None
         del self._to_create[key]
@@ -164,7 +164,7 @@ class ReplicaManager:
         renamed = data_folder.rename(self._disk, directory, data_folder.STRAY)
         self._notice(f"{directory} {why}: it is {renamed} now, and nobody reads it")
 
-    def _read(self, name: str) -> dict[Key, int]:
+    def _read(self, name: str) -> dict[PartitionKey, int]:
         try:
             return checkpoints.read_offsets(self._disk, name)
         except ValueError:
@@ -209,7 +209,7 @@ class ReplicaManager:
             self._reconfigure(record.fields)
 
     @staticmethod
-    def _keys(key: Key) -> Iterator[tuple[str, str, int]]:
+    def _keys(key: PartitionKey) -> Iterator[tuple[str, str, int]]:
         yield "log_end", *key
         yield "high_watermark", *key
 
@@ -230,7 +230,7 @@ class ReplicaManager:
             first_dirty_offset=first_dirty_offset,
         )
 
-    def _hold(self, key: Key, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
+    def _hold(self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
         """The log is ready: from here on this node has the replica."""
         topic_id = self._image.topics[key[0]].topic_id
         replica = Replica(topic_id, partition, log, self._node_id, self._trace, self._hears, high_watermark)
@@ -334,7 +334,7 @@ class ReplicaManager:
     def _checkpoint(self, name: str, offset: Callable[[Replica], int]) -> None:
         self._write(name, {key: offset(replica) for key, replica in self.replicas.items()})
 
-    def _write(self, name: str, offsets: dict[Key, int]) -> None:
+    def _write(self, name: str, offsets: dict[PartitionKey, int]) -> None:
         if self._written.get(name) != offsets:
             with as_storage_errors(name):
                 checkpoints.write_offsets(self._disk, name, offsets)

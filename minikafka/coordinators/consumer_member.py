@@ -16,6 +16,7 @@ from typing import Any
 
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a heartbeat that mean something else
 
@@ -138,10 +139,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
     """Partitions as answers and records list them: topics and numbers in order."""
-    topics: dict[bytes, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, []).append(number)
-    return [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in topics.items()]
+    return nested(sorted(partitions), "topic_id")
 
 
 def flat(topics: Iterable[Message]) -> list[TopicPartition]:

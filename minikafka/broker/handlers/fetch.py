@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, Key, news
+from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, FetchKey, news
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
+from minikafka.wire.topics import nested
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -85,7 +86,7 @@ def asked_partitions(request: Call) -> list[Asked]:
     return list({(row.topic, row.partition): row for row in rows}.values())
 
 
-def forgotten_partitions(request: Call) -> list[Key]:
+def forgotten_partitions(request: Call) -> list[FetchKey]:
     """What an incremental request no longer wants."""
     by_id = request.version >= TOPIC_IDS
     return [
@@ -100,12 +101,12 @@ def topic_name(broker: Broker, topic: str | bytes) -> str:
     return topic if isinstance(topic, str) else broker.image.topic_names.get(topic, "")
 
 
-def read(broker: Broker, request: Call, asked: list[Asked]) -> tuple[dict[Key, dict[str, Any]], int, bool]:
+def read(broker: Broker, request: Call, asked: list[Asked]) -> tuple[dict[FetchKey, dict[str, Any]], int, bool]:
     """Read what there is for each partition. Returns the answers, their size in bytes, and whether one of them is an
     error.
     """
     left = min(request.body.max_bytes, broker.config["fetch.max.bytes"])
-    answers: dict[Key, dict[str, Any]] = {}
+    answers: dict[FetchKey, dict[str, Any]] = {}
     total, failed = 0, False
     for one in asked:
         try:
@@ -148,13 +149,10 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
     return answer, sum(map(len, records))
 
 
-def by_topic(answers: dict[Key, dict[str, Any]], version: int) -> list[dict[str, Any]]:
+def by_topic(answers: dict[FetchKey, dict[str, Any]], version: int) -> list[dict[str, Any]]:
     """Answers grouped by topic, in the order they were read."""
-    name = "topic_id" if version >= TOPIC_IDS else "topic"
-    topics: dict[str | bytes, dict[str, Any]] = {}
-    for (topic, _), answer in answers.items():
-        topics.setdefault(topic, {name: topic, "partitions": []})["partitions"].append(answer)
-    return list(topics.values())
+    parts = ((topic, answer) for (topic, _), answer in answers.items())
+    return nested(parts, "topic_id" if version >= TOPIC_IDS else "topic")
 
 
 def refusal(partition: int, error: KafkaError) -> dict[str, Any]:
@@ -169,7 +167,7 @@ def refusal(partition: int, error: KafkaError) -> dict[str, Any]:
     }
 
 
-def tell(broker: Broker, asked: list[Asked], answers: dict[Key, dict[str, Any]]) -> None:
+def tell(broker: Broker, asked: list[Asked], answers: dict[FetchKey, dict[str, Any]]) -> None:
     """Trace events of what is being answered."""
     for one in asked:
         answer = answers[one.topic, one.partition]
