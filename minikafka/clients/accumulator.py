@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
-from minikafka.clients.structs import RecordMetadata, TopicPartition
+from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
+from minikafka.wire.varints import bytes_size, varint_size
 
 BATCH_OVERHEAD = 61  # the header of a record batch v2, in bytes
 
@@ -58,7 +59,7 @@ class Batch:
         return future
 
     def told(self) -> dict[str, Any]:
-        """What every trace event about the batch says of it."""
+        """The batch as every trace event about it describes it."""
         topic, partition = self.partition
         return {"topic": topic, "partition": partition, "batch": self.number, "count": len(self.records)}
 
@@ -75,9 +76,7 @@ class Batch:
                 offset=offset,
                 timestamp=stamped,
                 checksum=None,
-                serialized_key_size=-1 if key is None else len(key),
-                serialized_value_size=-1 if value is None else len(value),
-                serialized_header_size=sum(len(name) + len(data or b"") for name, data in headers) if headers else -1,
+                **sizes(key, value, headers),
             )
             future.succeed(metadata)
 
@@ -161,7 +160,7 @@ class Accumulator:
         queue.insert(place, batch)
 
     def drop(self, batch: Batch) -> None:
-        """Don't send it any more."""
+        """Take a batch out of its queue, so that it is not sent any more."""
         queue = self.queues.get(batch.partition, deque())
         if batch in queue:
             queue.remove(batch)
@@ -179,20 +178,8 @@ def record_size(
     offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers
 ) -> int:
     """Bytes of one record in a batch v2: length, attributes, two deltas, key, value, headers, each with its varint."""
-    body = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta) + _bytes_size(key) + _bytes_size(value)
-    body += _varint_size(len(headers))
+    body = 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + bytes_size(key) + bytes_size(value)
+    body += varint_size(len(headers))
     for name, data in headers:
-        body += _bytes_size(name.encode("utf-8")) + _bytes_size(data)
-    return _varint_size(body) + body
-
-
-def _bytes_size(data: bytes | None) -> int:
-    return 1 if data is None else _varint_size(len(data)) + len(data)
-
-
-def _varint_size(number: int) -> int:
-    """Bytes of a zigzag varint."""
-    if 0 <= number < 64:
-        return 1
-    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    return (zigzag.bit_length() + 6) // 7
+        body += bytes_size(name.encode("utf-8")) + bytes_size(data)
+    return varint_size(body) + body

@@ -2,8 +2,7 @@
 
 On joining, each member says what it reads and what it had (ConsumerProtocolSubscription); the leader runs an assignor
 over all of these, and each member is told its share (ConsumerProtocolAssignment). The assignor may be a learner's own
-function. Kafka doesn't check what an assignor returns: a partition given to two members is read twice, one given to
-nobody is not read. Neither is it changed here, but problems() says it in words.
+function.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from minikafka.coordinators.assignors import (
 )
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
 
 SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
 BUILT_IN = set(ASSIGNORS)
 
 
 def chosen_assignors(strategy: Any) -> list[NamedAssignor]:
-    """What partition_assignment_strategy means: names, own functions, or several, the preferred one first."""
+    """The assignors that partition_assignment_strategy gives by name or as functions, the preferred one first."""
     several = isinstance(strategy, (list, tuple)) and not isinstance(strategy, NamedAssignor)
     found = [_assignor(each) for each in (strategy if several else [strategy])]
     if not found:
@@ -69,14 +69,14 @@ def encode_subscription(
     body = {
         "topics": sorted(topics),
         "user_data": subscription_user_data(_kind(assignor), *had),
-        "owned_partitions": by_topic(owned),
+        "owned_partitions": nested(owned, "topic"),
         "generation_id": generation,
     }
     return encode_versioned("ConsumerProtocolSubscription", SUBSCRIPTION_VERSION, body)
 
 
 def _kind(assignor: NamedAssignor) -> str:
-    """Whose way of telling the past an assignor follows."""
+    """The built-in assignor that tells of past assignments in the same way."""
     if assignor.name in BUILT_IN:
         return assignor.name
     return "cooperative-sticky" if assignor.cooperative else "sticky"
@@ -100,22 +100,15 @@ def decode_members(assignor: NamedAssignor, members: Iterable[Message]) -> dict[
 
 
 def encode_assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
-    body = {"assigned_partitions": by_topic(partitions)}
+    body = {"assigned_partitions": nested(partitions, "topic")}
     return encode_versioned("ConsumerProtocolAssignment", ASSIGNMENT_VERSION, body)
 
 
 def decode_assignment(data: Any) -> list[TopicPartition]:
-    """A member's share; nothing at all means none."""
+    """A member's share. A coordinator sends no bytes at all to a member without one."""
     if not len(data):
         return []
     return partitions_of(decode_versioned("ConsumerProtocolAssignment", data).assigned_partitions)
-
-
-def by_topic(partitions: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
-    topics: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(number)
-    return [{"topic": topic, "partitions": numbers} for topic, numbers in topics.items()]
 
 
 def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
@@ -140,34 +133,3 @@ def run(
                 f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
             ) from None
     return assignment
-
-
-def problems(
-    assignor: NamedAssignor,
-    members: Mapping[str, Member],
-    partitions: Mapping[str, int],
-    assignment: Mapping[str, Sequence[tuple[str, int]]],
-) -> list[str]:
-    """What is wrong with an assignment, in sentences.
-
-    A partition that a cooperative assignor keeps back while its old owner still reads it is in order.
-    """
-    found = [f"{member} is no member of the group" for member in assignment if member not in members]
-    owner: dict[tuple[str, int], str] = {}
-    for member, share in assignment.items():
-        for partition in share:
-            name = "{}-{}".format(*partition)
-            if partition in owner:
-                found.append(f"{name} goes to two: {owner[partition]} and {member}")
-            owner[partition] = member
-            if partition[1] not in range(partitions.get(partition[0], 0)):
-                found.append(f"{name} does not exist, and goes to {member}")
-            elif member in members and partition[0] not in members[member].topics:
-                found.append(f"{name} goes to {member}, which does not read {partition[0]}")
-    wanted = dict.fromkeys(topic for member in members.values() for topic in member.topics)
-    held = {partition for member in members.values() for partition in member.owned} if assignor.cooperative else set()
-    for topic in wanted:
-        for number in range(partitions.get(topic, 0)):
-            if (topic, number) not in owner and (topic, number) not in held:
-                found.append(f"{topic}-{number} goes to nobody")
-    return found

@@ -20,6 +20,10 @@ the group went on without it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_
 FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345). In the first two cases it drops what it
 has (on_partitions_lost: another may read it already) and joins anew; in the third it raises and is out.
 
+Heartbeats go out every heartbeat_interval_ms, as long as the process lives, polled or not. The answers tell the member
+how it stands: that a rebalance is on, or that it is out. A coordinator that hasn't answered for session_timeout_ms is
+looked for anew.
+
 A static member (group_instance_id) says no goodbye: it may come back within the session and have its share again.
 
 As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and heartbeats at once.
@@ -31,11 +35,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients import assigning
-from minikafka.clients.coordinator import MOVED, Coordinator
-from minikafka.clients.errors import CommitFailedError, RebalanceInProgressError, refusal
-from minikafka.clients.heartbeats import OUT, Heartbeats
+from minikafka.clients.coordinator import Coordinator
+from minikafka.clients.errors import RebalanceInProgressError, refusal
 from minikafka.clients.leader import Leader
 from minikafka.clients.membership import Membership, Task
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
@@ -60,12 +64,20 @@ MOVES = {
     (UNJOINED, "out"): UNJOINED,
 }
 
-ALIVE = (COMPLETING, STABLE)  # the states with heartbeats
+HEARD = (Error.NONE, Error.REBALANCE_IN_PROGRESS)  # answers to a heartbeat that was taken for a sign of life
+OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
 PATIENCE_MS = 5000  # how much longer than the rebalance timeout the answer to JoinGroup may take, as in Java
 
 
 class ClassicMembership(Membership):
     """A member of a group with group_protocol="classic"."""
+
+    moves = MOVES
+    heartbeat_states = (COMPLETING, STABLE)
+    gone_because = (
+        "and another may have its partitions: the time between two polls was longer than max_poll_interval_ms, or no "
+        "heartbeat came through for session_timeout_ms"
+    )
 
     def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
@@ -74,31 +86,30 @@ class ClassicMembership(Membership):
         self._rejoin_why: str | None = None  # why to join at the next poll; None: no need to
         self._preparing = False  # step 2 is being done
         self._prepared = False  # step 2 is done
-        self._in_flight = False  # a JoinGroup or a SyncGroup
-        self._attempt = 0  # numbers them; the answer to an earlier one is of no interest
+        self._joining = RequestState(consumer, coordinator)  # of JoinGroup and then SyncGroup
         self._join_answer: Message | None = None  # came between polls
-        self._retry_at = 0
         self._joined_topics: list[str] = []
         self._had: tuple[list[TopicPartition], int] = ([], -1)  # the last share, and its generation
         self._leader: Leader | None = None  # while it leads
-        self._heartbeats = Heartbeats(self)
-        self._fenced = False  # for good
+        self._session_deadline = 0
 
     # what the consumer calls
 
     def work(self) -> None:
-        if self.state in ALIVE:
-            self._stay_alive()
+        self.check_poll_interval()
+        if self.state in self.heartbeat_states and self._session_deadline <= self.consumer.now_ms:
+            self._heard()  # of nothing, but the next coordinator gets as much time
+            self.coordinator.lost()
+        self.stay_alive()
         if self.consumer.in_poll and not self.leaving:
             self._rebalance()
 
     def next_work(self) -> list[int | None]:
-        found: list[int | None] = []
-        if self.state in ALIVE:
-            found += [self.overdue_at(), *self._heartbeats.next_work()]
+        found = super().next_work()
+        if found:
+            found.append(self._session_deadline)
         if self.consumer.in_poll and self._wants_to_join():
-            waits = self._retry_at > self.consumer.now_ms
-            found.append(self._retry_at if waits else self.coordinator.next_chance())
+            found.append(self._joining.next_work(self.coordinator.next_chance()))
         return found
 
     @property
@@ -120,13 +131,12 @@ class ClassicMembership(Membership):
         give_back = self.revoke if self.state == STABLE and self.generation >= 0 else self.lose
         give_back(list(self.consumer.assigned), lambda: self._say_goodbye(why))
 
-    def may_commit(self) -> None:
+    def why_no_commit(self) -> Exception | None:
         if self.state in (PREPARING, COMPLETING):
-            raise RebalanceInProgressError(
+            return RebalanceInProgressError(
                 f"{self.consumer.name} is in the middle of a rebalance: poll() ends it, then commit what is still yours"
             )
-        if self.state != STABLE:
-            raise CommitFailedError(self._gone())
+        return None if self.state == STABLE else self.gone()
 
     def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
         if error is Error.REBALANCE_IN_PROGRESS:
@@ -135,32 +145,40 @@ class ClassicMembership(Membership):
         if self.identity != identity and self.state in (PREPARING, COMPLETING):
             return RebalanceInProgressError(f"{self.coordinator.group_id} has rebalanced since: poll() first")
         if self.identity == identity:
-            self.put_out(error)
-        return refusal(error) if error is Error.FENCED_INSTANCE_ID else CommitFailedError(self._gone())
+            self._put_out(error)
+        return super().commit_refused(error, identity)
 
-    def _gone(self) -> str:
-        return (
-            f"{self.consumer.name} is not a member of group {self.coordinator.group_id} any more, and another may "
-            "have its partitions: the time between two polls was longer than max_poll_interval_ms, or no heartbeat "
-            "came through for session_timeout_ms"
-        )
+    def poll_overdue(self, why: str) -> None:
+        self._say_goodbye(why)
+        self._rejoin_why = why
 
-    # heartbeats and the poll interval: in the background
+    # heartbeats: in the background
 
-    def _stay_alive(self) -> None:
-        if self.overdue():
-            seconds = self.consumer.config["max_poll_interval_ms"] / 1000
-            why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-            self.emit("PollOverdue", member=self.member_id, why=why)
-            self._say_goodbye(why)
-            self._rejoin_why = why
+    def send_heartbeat(self) -> None:
+        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+        identity = self.identity
+
+        def answered(response: Message) -> None:
+            self._heartbeat_answered(Error(response.error_code), identity)
+
+        body = self._who() | {"generation_id": self.generation}
+        self.coordinator.request("Heartbeat", body, self.heartbeat.sent(answered))
+
+    def _heartbeat_answered(self, error: Error, identity: tuple[str, int]) -> None:
+        if error in HEARD:
+            self._heard()
+        elif error not in OUT and not self.heartbeat.refused(error):
+            self.heartbeat.back_off()
+        if identity != self.identity:
             return
-        self._heartbeats.work()
-
-    def rebalance_announced(self) -> None:
-        """The coordinator waits for all members to join again. One that is joining already knows."""
-        if self.state == STABLE:
+        if error is Error.REBALANCE_IN_PROGRESS and self.state == STABLE:  # one that is joining already knows
             self.rejoin("the group is rebalancing")
+        elif error in OUT:
+            self._put_out(error)
+
+    def _heard(self) -> None:
+        """Coordinator and member have heard from each other: the session begins anew."""
+        self._session_deadline = self.consumer.now_ms + int(self.consumer.config["session_timeout_ms"])
 
     # a rebalance: in poll
 
@@ -170,24 +188,21 @@ class ClassicMembership(Membership):
             self._rejoin_why = why
 
     def _rebalance(self) -> None:
-        if self.coordinator.error is not None:
-            self.fail(self.coordinator.error)
-            self.coordinator.error = None
-        if self._fenced and not self.tasks:
-            self.fail(refusal(Error.FENCED_INSTANCE_ID))
+        if self.raises():
             return
         if self._join_answer is not None:
             answer, self._join_answer = self._join_answer, None
             self._join_answered(answer)
-        if self._wants_to_join() and self._retry_at <= self.consumer.now_ms and self.coordinator.ready():
+        if self._wants_to_join() and self._joining.is_due and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
                 self._prepare()
 
     def _wants_to_join(self) -> bool:
-        busy = self._in_flight or self._preparing or bool(self.tasks)
-        return self._rejoin_why is not None and bool(self.consumer.topics) and not busy
+        joins = self._joining.in_flight or self._join_answer is not None
+        wants = self._rejoin_why is not None and bool(self.consumer.topics)
+        return wants and not (joins or self._preparing or self.tasks)
 
     def _prepare(self) -> None:
         self._preparing = True
@@ -195,12 +210,11 @@ class ClassicMembership(Membership):
             self.lose(list(self.consumer.assigned), self._ready_to_join)
             return
         if not self.cooperative:
-            for held in self.consumer.assigned.values():
-                held.stop()
-        self.commits.begin_auto("revoke", self._committed)
+            self.consumer.stop(self.consumer.assigned)
+        self.auto_commit.before_revoking(self._committed)
 
     def _committed(self) -> None:
-        """What was read is committed as far as possible: the partitions may go."""
+        """The commit has ended, well or not: now give the partitions back."""
         owned = list(self.consumer.assigned)
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
@@ -229,60 +243,47 @@ class ClassicMembership(Membership):
             for each in self._assignors
         ]
         body = {
-            "group_id": self.coordinator.group_id,
             "session_timeout_ms": config["session_timeout_ms"],
             "rebalance_timeout_ms": config["max_poll_interval_ms"],
             "protocol_type": "consumer",
             "protocols": protocols,
             "reason": why,
-        } | self._who()
-        self._event("join_sent", why)
+        }
+        self.event("join_sent", why)
         timeout_ms = max(self.consumer.request_timeout_ms, config["max_poll_interval_ms"] + PATIENCE_MS)
         self._send("JoinGroup", body, self._join_arrived, timeout_ms)
 
     def _send(
-        self, api: str, body: dict[str, Any], answer: Callable[[Message], None], timeout_ms: int | None = None
+        self, api: str, body: dict[str, Any], answered: Callable[[Message], None], timeout_ms: int | None = None
     ) -> None:
-        self._in_flight = True
-        self._attempt += 1
-        attempt = self._attempt
-
-        def answered(response: Message) -> None:
-            if attempt == self._attempt:
-                self._in_flight = False
-                answer(response)
-
         def failed() -> None:
-            if attempt == self._attempt:
-                self._in_flight = False
-                self._event("refused", "the coordinator could not be reached")
-                self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
+            self.event("refused", "the coordinator could not be reached")
 
         if self.coordinator.ready():
-            self.coordinator.request(api, body, answered, failed=failed, timeout_ms=timeout_ms)
+            self.coordinator.request(api, self._who() | body, self._joining.sent(answered, failed), timeout_ms)
         else:  # lost since it has answered JoinGroup
+            self._joining.back_off()
             failed()
 
     def _join_arrived(self, response: Message) -> None:
         if self.consumer.in_poll:
             self._join_answered(response)
         else:
-            self._in_flight = True  # until the next poll looks at it
-            self._join_answer = response
+            self._join_answer = response  # the next poll looks at it
 
     def _join_answered(self, response: Message) -> None:
-        self._in_flight = False
         error = Error(response.error_code)
         if error is Error.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
-            self._event("member_id_given", "the coordinator has given it a member id to join with")
+            self.event("member_id_given", "the coordinator has given it a member id to join with")
         elif error is not Error.NONE:
             self._refused(error)
         else:
             self.member_id, self.generation = response.member_id, response.generation_id
-            self._heartbeats.restart()
+            self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+            self._heard()
             leads = response.leader == response.member_id
-            self._event("all_joined", "leads the group" if leads else "waits for the leader's assignment")
+            self.event("all_joined", "leads the group" if leads else "waits for the leader's assignment")
             if leads:
                 self._lead(response)
             else:
@@ -300,8 +301,8 @@ class ClassicMembership(Membership):
 
         def failed() -> None:
             if self._leader is leader and self.state == COMPLETING:
-                self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
-                self._event("refused", f"its assignor {assignor.name} failed")
+                self._joining.back_off()
+                self.event("refused", f"its assignor {assignor.name} failed")
 
         self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
 
@@ -311,12 +312,11 @@ class ClassicMembership(Membership):
             for member, share in assignment.items()
         ]
         body = {
-            "group_id": self.coordinator.group_id,
             "generation_id": self.generation,
             "protocol_type": "consumer",
             "protocol_name": protocol,
             "assignments": shares,
-        } | self._who()
+        }
         self._send("SyncGroup", body, self._sync_answered)
 
     def _sync_answered(self, response: Message) -> None:
@@ -324,7 +324,7 @@ class ClassicMembership(Membership):
         if error is not Error.NONE:
             self._refused(error)
             return
-        self._event("share_received", f"has its share of generation {self.generation}")
+        self.event("share_received", f"has its share of generation {self.generation}")
         self._rejoin_why, self._prepared = None, False
         self._complete(assigning.decode_assignment(response.assignment))
         self.subscription_changed()
@@ -342,57 +342,46 @@ class ClassicMembership(Membership):
     # what goes wrong, and leaving
 
     def _refused(self, error: Error) -> None:
-        """A JoinGroup or SyncGroup was."""
+        """The coordinator has refused a JoinGroup or a SyncGroup."""
         if error in OUT:
-            self.put_out(error)
+            self._put_out(error)
             return
-        if error in MOVED:
-            self.coordinator.lost()
-        elif not error.retriable and error is not Error.REBALANCE_IN_PROGRESS:
-            self.fail(refusal(error))
-        if error is not Error.REBALANCE_IN_PROGRESS:
-            self._retry_at = self.consumer.now_ms + self.consumer.retry_backoff_ms
-        self._event("refused", f"{error.name}: {error.message}")
+        if error is not Error.REBALANCE_IN_PROGRESS and not self._joining.refused(error):
+            self._joining.back_off()
+            self.consumer.error = refusal(error)
+        self.event("refused", f"{error.name}: {error.message}")
 
-    def put_out(self, error: Error) -> None:
-        """The coordinator doesn't take it for a member, or not for one of this generation."""
+    def _put_out(self, error: Error) -> None:
+        """The coordinator has put the member out, or the group has gone on to another generation without it."""
         self._reset(f"{error.name}: {error.message}", keep_member_id=error is Error.ILLEGAL_GENERATION)
         if error is Error.FENCED_INSTANCE_ID:
-            self._fenced = True
+            self.fatal = refusal(error)
             self.lose(list(self.consumer.assigned), lambda: None)
         else:
             self.rejoin(error.name)
 
     def _say_goodbye(self, why: str) -> None:
-        """Out of the group; a static member keeps its place for a while, so it goes without a word."""
-        stays = self.instance_id is not None or not self.member_id or self.state == UNJOINED
-        if not stays and self.coordinator.ready():
-            body = {
-                "group_id": self.coordinator.group_id,
-                "members": [{"member_id": self.member_id, "reason": why}],
-            }
-            self.coordinator.request("LeaveGroup", body, lambda _: self._left(), failed=self._left)
+        """Leave the group. A static member goes without a LeaveGroup and keeps its place until the session ends."""
+        if self.instance_id is not None or not self.member_id or self.state == UNJOINED:
+            self.left()
         else:
-            self._left()
+            members = [{"member_id": self.member_id, "reason": why}]
+            self.say_goodbye("LeaveGroup", {"group_id": self.coordinator.group_id, "members": members})
         self._reset(why)
 
-    def _left(self) -> None:
-        self.leaving = False
-
     def _reset(self, why: str, keep_member_id: bool = False) -> None:
-        self._event("out", why)
+        self.event("out", why)
         self.generation = -1
         if not keep_member_id:
             self.member_id = ""
-        self._attempt += 1
-        self._in_flight, self._join_answer, self._prepared = False, None, False
-        self._rejoin_why = None
-        self._leader = None
-        for task in [each for each in self.tasks if each.kind in ("assigned", "assign") and not each.begun]:
-            self.tasks.remove(task)
+        self._joining.give_up()
+        self._join_answer, self._prepared, self._rejoin_why, self._leader = None, False, None, None
+        self.drop_tasks("assigned", "assign")
 
     def _who(self) -> dict[str, Any]:
-        return {"member_id": self.member_id, "group_instance_id": self.instance_id}
-
-    def _event(self, event: str, why: str) -> None:
-        self.move(MOVES[self.state, event], why)
+        """The fields by which its requests name the member."""
+        return {
+            "group_id": self.coordinator.group_id,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance_id,
+        }

@@ -17,10 +17,13 @@ client: TCP keeps order, so no later answer could arrive either.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
+from minikafka.clients.questions import Questions
+from minikafka.clients.structs import TopicPartition
+from minikafka.clock import Now
 from minikafka.trace import Trace
 from minikafka.wire.messages import API, decode_response, encode_request
 from minikafka.wire.schema import Message
@@ -34,15 +37,14 @@ HIGHEST = {
 
 UNSUPPORTED_VERSION = 35
 
-
-class Now(Protocol):
-    """Monotonic ms for deadlines, wall-clock ms since the epoch for timestamps."""
-
-    @property
-    def monotonic_ms(self) -> int: ...
-
-    @property
-    def wall_ms(self) -> int: ...
+# What every client can be told; producer and consumer can be told more.
+DEFAULTS: dict[str, Any] = {
+    "client_id": None,
+    "request_timeout_ms": 30000,
+    "retry_backoff_ms": 100,
+    "reconnect_backoff_ms": 50,
+    "metadata_max_age_ms": 300000,
+}
 
 
 class Connect(NamedTuple):
@@ -59,7 +61,7 @@ class Disconnect(NamedTuple):
     connection: str
 
 
-Answer = Callable[[Message | None], None]  # None: the connection was lost before the answer came
+OnResponse = Callable[[Message | None], None]  # None: the connection was lost before the answer came
 
 
 class InFlight(NamedTuple):
@@ -67,7 +69,7 @@ class InFlight(NamedTuple):
     version: int
     correlation_id: int
     deadline: int
-    answer: Answer
+    on_response: OnResponse
 
 
 class Node:
@@ -100,39 +102,30 @@ class Node:
 class Client:
     """The base of producer, consumer and admin. A subclass does its own work in work() and next_work()."""
 
-    def __init__(
-        self,
-        name: str,
-        bootstrap: Sequence[Address],
-        trace: Trace,
-        *,
-        client_id: str,
-        request_timeout_ms: int = 30000,
-        retry_backoff_ms: int = 100,
-        reconnect_backoff_ms: int = 50,
-        metadata_max_age_ms: int = 300000,
-        allow_auto_create_topics: bool = True,
-    ) -> None:
+    def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, config: Mapping[str, Any]) -> None:
+        told = {**DEFAULTS, **config}
         self.name = name
-        self.client_id = client_id
+        self.config = config
+        self.client_id: str = told["client_id"] or name
         self.trace = trace
         self.outbox: list[Connect | Send | Disconnect] = []
         self.closed = False
-        self.request_timeout_ms = request_timeout_ms
-        self.retry_backoff_ms = retry_backoff_ms
-        self.reconnect_backoff_ms = reconnect_backoff_ms
-        self.metadata = Metadata(metadata_max_age_ms, retry_backoff_ms, allow_auto_create_topics)
+        self.request_timeout_ms: int = told["request_timeout_ms"]
+        self.retry_backoff_ms: int = told["retry_backoff_ms"]
+        self.reconnect_backoff_ms: int = told["reconnect_backoff_ms"]
         self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
         self.nodes: dict[int, Node] = {}
         self._by_connection: dict[str, Node] = {}
         self.connections = 0  # made so far; numbers their names
         self._correlation_id = 0
-        self._now = 0
+        self.now_ms = 0  # monotonic, as of the last call of the shell
+        self.questions = Questions()
+        self.metadata = Metadata(self, told["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
 
     # the shell calls these
 
     def receive_reply(self, connection: str, frame: Any, now: Now) -> None:
-        """An answer arrived. Answers come in the order of the requests; one of a connection given up is ignored."""
+        """Take an answer. Answers come in the order of the requests; one on a connection given up is ignored."""
         node = self._by_connection.get(connection)
         if node is None or self.closed:
             return
@@ -141,17 +134,12 @@ class Client:
         correlation_id, response = decode_response(waiting.api, self._version_of_answer(waiting, frame), frame)
         assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
         if self.trace:
-            self.trace.emit(
-                "ResponseReceived",
-                from_node=node.name,
-                api=waiting.api,
-                connection=connection,
-                correlation_id=correlation_id,
-            )
+            told: dict[str, Any] = {"api": waiting.api, "connection": connection, "correlation_id": correlation_id}
+            self.trace.emit("ResponseReceived", from_node=node.name, **told)
         self.trace.cause = (connection, correlation_id)
-        waiting.answer(response)
+        waiting.on_response(response)
         self.trace.cause = None
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def connection_lost(self, connection: str, now: Now) -> None:
         node = self._by_connection.get(connection)
@@ -159,16 +147,16 @@ class Client:
             return
         self._enter(now)
         self._give_up(node)
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def tick(self, now: Now) -> None:
         if self.closed:
             return
         self._enter(now)
         for node in list(self._by_connection.values()):
-            if node.in_flight and node.deadline() <= self._now:
+            if node.in_flight and node.deadline() <= self.now_ms:
                 self.hang_up(node)
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def next_deadline(self) -> int | None:
         if self.closed:
@@ -179,29 +167,30 @@ class Client:
         chance = self.next_chance() if due_at is not None else None
         if due_at is not None and chance is not None:
             deadlines.append(max(due_at, chance))
-        return max(min(deadlines), self._now + 1) if deadlines else None
+        return max(min(deadlines), self.now_ms + 1) if deadlines else None
 
     def disconnect(self) -> None:
-        """Hang up everywhere, for good."""
+        """Close all connections for good."""
         self.outbox += [Disconnect(connection) for connection in self._by_connection]
         self._by_connection.clear()
         self.closed = True
 
     # for subclasses
 
-    def work(self, now: Now) -> None:
+    def work(self) -> None:
         """Send what can be sent now."""
+        self.questions.work()
 
     def next_work(self) -> list[int | None]:
         """When work() may have something to do again without being told, in ms."""
-        return []
+        return self.questions.next_work()
 
     def busy(self) -> bool:
-        """Whether metadata is kept fresh now: a consumer that nobody polls does nothing."""
+        """Whether the client keeps its metadata fresh now. A consumer that nobody polls does not."""
         return True
 
-    def metadata_changed(self, now: Now) -> None:
-        """The image of the cluster was read again."""
+    def metadata_changed(self) -> None:
+        """The client has read its metadata again."""
 
     def ready(self, node_id: int) -> Node | None:
         """The node, if it can be sent to; else starts to connect and returns None."""
@@ -212,27 +201,34 @@ class Client:
         return self.ready_node(node)
 
     def request(
-        self, node: Node, api: str, body: dict[str, Any], answer: Answer | None, timeout_ms: int | None = None
-    ) -> None:
-        """Send a request to a ready node. answer=None: there will be none (acks=0).
+        self, node: Node, api: str, body: dict[str, Any], on_response: OnResponse | None,
+        timeout_ms: int | None = None, version: int | None = None,
+    ) -> None:  # fmt: skip
+        """Send a request to a ready node. on_response=None: there will be no answer (acks=0).
 
-        timeout_ms: how long to wait for the answer, if not request_timeout_ms.
+        timeout_ms: how long to wait for the answer, if not request_timeout_ms. version: if not the highest that both
+        sides know.
         """
-        assert node.connection is not None and node.versions is not None, "asked ready() first"
-        schema = API[api]
-        lowest, highest = node.versions.get(schema.key, (0, -1))
-        version = min(highest, schema.max_version, HIGHEST.get(api, schema.max_version))
-        if version < max(lowest, schema.min_version):
-            raise ValueError(
-                f"{node.name} offers {api} in versions {lowest}-{highest}, and this client knows none of them"
-            )
-        self._send(node, api, version, body, answer, timeout_ms)
+        assert node.connection is not None, "asked ready() first"
+        if version is None:
+            version = common_version(node, api)
+        self._correlation_id += 1
+        frame = encode_request(api, version, self._correlation_id, self.client_id, body)
+        self.outbox.append(Send(node.connection, frame))
+        if on_response is not None:
+            deadline = self.now_ms + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
+            node.in_flight.append(InFlight(api, version, self._correlation_id, deadline, on_response))
+        if self.trace:
+            self.trace.emit(
+                "RequestSent",
+                to=node.name, api=api, version=version, connection=node.connection, correlation_id=self._correlation_id,
+            )  # fmt: skip
 
     def ready_node(self, node: Node) -> Node | None:
         """As ready(), for a node that the caller keeps: it has a connection of its own."""
         if node.ready:
             return node
-        if node.connection is None and self._now >= node.retry_at and not self.closed:
+        if node.connection is None and self.now_ms >= node.retry_at and not self.closed:
             self.connections += 1
             node.connection = f"{self.name}#{self.connections}"
             self._by_connection[node.connection] = node
@@ -240,26 +236,45 @@ class Client:
             self._ask_versions(node, API["ApiVersions"].max_version)
         return None
 
+    def leaders(self, partitions: Iterable[TopicPartition]) -> Iterator[tuple[Node, list[TopicPartition]]]:
+        """The leaders of these partitions that can be sent to, each with its own; metadata is asked for the others."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            leader = self.metadata.partition(*partition).leader
+            if leader is None:
+                self.metadata.refresh()
+            else:
+                by_leader.setdefault(leader, []).append(partition)
+        for leader, theirs in sorted(by_leader.items()):
+            node = self.ready(leader)
+            if node is not None:
+                yield node, theirs
+
+    def leader_of(self, partition: TopicPartition) -> Node | None:
+        leader = self.metadata.partition(*partition).leader
+        return None if leader is None else self.nodes.get(leader)
+
+    def chance(self, node: Node | None) -> int | None:
+        """When a node can be sent to, or connected to again, in ms; None: once a connection or metadata has come."""
+        if node is None or (node.connection is not None and not node.ready):
+            return None
+        return self.now_ms if node.ready else node.retry_at
+
     def hang_up(self, node: Node) -> None:
         """Close the connection to a node; everything in flight on it has failed."""
         if node.connection is not None:
             self.outbox.append(Disconnect(node.connection))
             self._give_up(node)
 
-    @property
-    def now_ms(self) -> int:
-        """Monotonic ms, as of the last call of the shell."""
-        return self._now
-
     # connections
 
     def _enter(self, now: Now) -> None:
-        self._now = self.trace.now = now.monotonic_ms
+        self.now_ms = self.trace.now = now.monotonic_ms
 
-    def _do_what_is_due(self, now: Now) -> None:
+    def _do_what_is_due(self) -> None:
         if self.busy():
-            self._refresh_metadata_if_due(now)
-        self.work(now)
+            self._refresh_metadata_if_due()
+        self.work()
 
     def _ask_versions(self, node: Node, version: int) -> None:
         body = {"client_software_name": "minikafka", "client_software_version": "1"} if version >= 3 else {}
@@ -273,7 +288,7 @@ class Client:
             else:
                 node.versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
-        self._send(node, "ApiVersions", version, body, answer)
+        self.request(node, "ApiVersions", body, answer, version=version)
 
     @staticmethod
     def _version_of_answer(waiting: InFlight, frame: Any) -> int:
@@ -282,55 +297,24 @@ class Client:
             return 0
         return waiting.version
 
-    def _send(
-        self, node: Node, api: str, version: int, body: dict[str, Any], answer: Answer | None,
-        timeout_ms: int | None = None,
-    ) -> None:  # fmt: skip
-        assert node.connection is not None
-        self._correlation_id += 1
-        self.outbox.append(
-            Send(node.connection, encode_request(api, version, self._correlation_id, self.client_id, body))
-        )
-        if answer is not None:
-            deadline = self._now + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
-            node.in_flight.append(InFlight(api, version, self._correlation_id, deadline, answer))
-        if self.trace:
-            self.trace.emit(
-                "RequestSent",
-                to=node.name, api=api, version=version, connection=node.connection, correlation_id=self._correlation_id,
-            )  # fmt: skip
-
     def _give_up(self, node: Node) -> None:
         """Forget a connection; everything in flight on it has failed."""
         assert node.connection is not None
         del self._by_connection[node.connection]
         node.connection, node.versions = None, None
-        node.retry_at = self._now + self.reconnect_backoff_ms
+        node.retry_at = self.now_ms + self.reconnect_backoff_ms
         failed, node.in_flight = node.in_flight, deque()
         self.metadata.refresh()
         for waiting in failed:
-            waiting.answer(None)
+            waiting.on_response(None)
 
     # metadata
 
-    def _refresh_metadata_if_due(self, now: Now) -> None:
+    def _refresh_metadata_if_due(self) -> None:
         due_at = self.metadata.due_at()
-        if due_at is None or due_at > self._now:
-            return
-        node = self.any_node()
-        if node is None:
-            return
-        self.metadata.asked(self._now)
-
-        def answer(response: Message | None) -> None:
-            if response is None:
-                self.metadata.failed(self._now)
-                return
-            self.metadata.update(response, self._now)
-            self._take_over_addresses()
-            self.metadata_changed(now)
-
-        self.request(node, "Metadata", self.metadata.request(), answer)
+        node = self.any_node() if due_at is not None and due_at <= self.now_ms else None
+        if node is not None:
+            self.metadata.ask(node, self._metadata_read)
 
     def any_node(self) -> Node | None:
         """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
@@ -347,21 +331,22 @@ class Client:
         """When any_node() may get further by itself, in ms; None while a connection is on its way."""
         known = list(self.nodes.values()) or self.bootstrap
         if any(node.ready for node in known):
-            return self._now
+            return self.now_ms
         if any(node.connection for node in known):
             return None
         return min(node.retry_at for node in known)
 
-    def _take_over_addresses(self) -> None:
+    def _metadata_read(self) -> None:
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:
                 if known is not None:
                     self.hang_up(known)
                 self.nodes[node_id] = self._bootstrapped(node_id, address)
+        self.metadata_changed()
 
     def _bootstrapped(self, node_id: int, address: Address) -> Node:
-        """A node for this address. An open bootstrap connection to it goes on as the node's, which spares one more."""
+        """A node for this address. It takes over an open bootstrap connection to the same address."""
         node = Node(node_id, address)
         for first in self.bootstrap:
             if first.address == address and first.ready and not first.in_flight:
@@ -370,3 +355,14 @@ class Client:
                 self._by_connection[node.connection] = node
                 first.connection, first.versions = None, None
         return node
+
+
+def common_version(node: Node, api: str) -> int:
+    """The highest version of an API that the node and this client know."""
+    assert node.versions is not None, "asked ready() first"
+    schema = API[api]
+    lowest, highest = node.versions.get(schema.key, (0, -1))
+    version = min(highest, schema.max_version, HIGHEST.get(api, schema.max_version))
+    if version < max(lowest, schema.min_version):
+        raise ValueError(f"{node.name} offers {api} in versions {lowest}-{highest}, and this client knows none of them")
+    return version

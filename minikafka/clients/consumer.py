@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minikafka.clients.classic_membership import ClassicMembership
-from minikafka.clients.commits import Commits
-from minikafka.clients.connection import Client, Now
+from minikafka.clients.commits import AutoCommit, OffsetCommit, OffsetFetch
+from minikafka.clients.connection import Client
 from minikafka.clients.consumer_config import DEFAULTS, checked
 from minikafka.clients.consumer_membership import ConsumerMembership
 from minikafka.clients.coordinator import Coordinator
@@ -26,9 +26,12 @@ from minikafka.clients.fetching import Assigned, Fetched, Fetcher, consumer_reco
 from minikafka.clients.future import Future
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
-from minikafka.clients.offsets import Lookup
+from minikafka.clients.offsets import OffsetLookup
 from minikafka.clients.positions import Positions
+from minikafka.clients.questions import Question
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
+from minikafka.clock import Now
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 
@@ -40,19 +43,7 @@ class Consumer(Client):
         self, name: str, bootstrap: Sequence[Address], trace: Trace, *topics: str,
         random: Callable[[], float] | None = None, **config: Any,
     ) -> None:  # fmt: skip
-        self.config = checked({**DEFAULTS, **config})
-        given = self.config
-        super().__init__(
-            name,
-            bootstrap,
-            trace,
-            client_id=given["client_id"] or name,
-            request_timeout_ms=given["request_timeout_ms"],
-            retry_backoff_ms=given["retry_backoff_ms"],
-            reconnect_backoff_ms=given["reconnect_backoff_ms"],
-            metadata_max_age_ms=given["metadata_max_age_ms"],
-            allow_auto_create_topics=given["allow_auto_create_topics"],
-        )
+        super().__init__(name, bootstrap, trace, checked({**DEFAULTS, **config}))
         self.topics: list[str] = []  # subscribed to; empty with assign()
         self.assigned: dict[TopicPartition, Assigned] = {}
         self.waiting = 0  # calls of the program that wait for records or a position
@@ -64,11 +55,12 @@ class Consumer(Client):
         self.positions = Positions(self)
         self.fetcher = Fetcher(self)
         self.coordinator: Coordinator | None = None
-        self.commits: Commits | None = None
+        self.auto_commit: AutoCommit | None = None
         self.membership: Membership | None = None
-        if given["group_id"] is not None:
-            self.coordinator = Coordinator(self, given["group_id"])
-            self.commits = Commits(self, self.coordinator)
+        group_id = self.config["group_id"]
+        if group_id is not None:
+            self.coordinator = Coordinator(self, group_id)
+            self.auto_commit = AutoCommit(self)
             self.membership = self._new_membership(self.coordinator)
         if self.trace:
             self.trace.emit("ClientStarted", client="consumer", topics=list(topics))
@@ -90,7 +82,7 @@ class Consumer(Client):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self.topics = []
         before = self.assigned
-        self.assigned = {partition: before.get(partition, Assigned()) for partition in partitions}
+        self.assigned = {partition: before.get(partition) or self._unread() for partition in partitions}
         for partition in self.assigned:
             self.metadata.want(partition.topic)
 
@@ -140,11 +132,11 @@ class Consumer(Client):
         # Who was served first is last next time, so that one full partition does not starve the others.
         for partition in taken:
             self.assigned[partition] = self.assigned.pop(partition)
-        self._do_what_is_due(now)
+        self._do_what_is_due()
         return taken
 
     def raise_error(self) -> None:
-        """Raise, once, what went wrong while nobody looked."""
+        """Raise the error that came up since the last call, once."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error
@@ -164,7 +156,7 @@ class Consumer(Client):
         self.waiting += 1
         self.in_poll = True
         self._polled()
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def end_poll(self) -> None:
         self._leave_poll()
@@ -174,7 +166,7 @@ class Consumer(Client):
         """As begin_poll() without the group's work: the program asks for a position, or for a topic's partitions."""
         self._enter(now)
         self.waiting += 1
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def end_waiting(self) -> None:
         self.waiting -= 1
@@ -202,44 +194,53 @@ class Consumer(Client):
         return task
 
     def end_task(self, task: Task, error: BaseException | None, now: Now, in_poll: bool = True) -> None:
-        """in_poll: whether the program goes on polling."""
+        """The program has done a task. in_poll: whether it goes on polling."""
         self._enter(now)
         self.in_poll = in_poll
         assert self.membership is not None
         self.membership.end_task(task, error)
-        self._do_what_is_due(now)
+        self._do_what_is_due()
 
     def leave(self, why: str, now: Now) -> None:
-        """Out of the group; done when there is no task and membership.leaving is false."""
+        """Begin to leave the group. The consumer is out when there is no task and membership.leaving is false."""
         self._enter(now)
         if self.membership is not None and self.topics:
             self.membership.leave(why)
 
     def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata] | None, how: str, now: Now) -> Future:
-        """None: all positions. Give it up with commits.give_up()."""
+        """Commit offsets; None: the positions of all partitions. how: as in OffsetCommit."""
         self._enter(now)
-        assert self.commits is not None, "the shell asks for a group first"
-        future = self.commits.begin(self.positions.consumed() if offsets is None else offsets, how)
-        self._do_what_is_due(now)
-        return future
+        return self._ask(OffsetCommit(self, self.positions.consumed() if offsets is None else offsets, how))
 
     def committed(self, partitions: Iterable[TopicPartition], now: Now) -> Future:
+        """Ask what the group has committed: {partition: OffsetAndMetadata, or None for nothing}."""
         self._enter(now)
-        assert self.commits is not None, "the shell asks for a group first"
-        future = self.commits.committed(partitions)
-        self._do_what_is_due(now)
-        return future
+        return self._ask(OffsetFetch(self, partitions))
+
+    @property
+    def member(self) -> Membership | None:
+        """The membership; None for a consumer that has assigned its partitions by itself."""
+        return self.membership if self.topics else None
 
     def grant(self, partitions: Iterable[TopicPartition]) -> None:
-        """The group has given it these."""
+        """Take over partitions that the group has given."""
         for partition in partitions:
-            self.assigned[partition] = Assigned()
+            self.assigned[partition] = self._unread()
             self.metadata.want(partition.topic)
 
+    def stop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand over no more records of these partitions: they are about to be given back."""
+        for partition in partitions:
+            self.assigned[partition].stopped = True
+
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """They are not its own any more."""
+        """Forget partitions that were given back or lost."""
         for partition in partitions:
             self.assigned.pop(partition, None)
+
+    def _unread(self) -> Assigned:
+        """The state of a partition that was just assigned."""
+        return Assigned(RequestState(self, self.metadata))
 
     def _new_membership(self, coordinator: Coordinator) -> Membership:
         if self.config["group_protocol"] == "consumer":
@@ -248,13 +249,18 @@ class Consumer(Client):
 
     # questions, and the end
 
-    def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Lookup:
-        """Offsets for LATEST, EARLIEST or times in ms. positions.lookups.give_up() ends it when it takes too long."""
+    def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Future:
+        """Ask for the offsets at LATEST, EARLIEST, or times in ms since the epoch."""
         self._enter(now)
-        wanted = {TopicPartition(*partition): at for partition, at in timestamps.items()}
-        lookup = self.positions.lookups.begin(wanted)
-        self._do_what_is_due(now)
+        lookup = OffsetLookup(self, {TopicPartition(*partition): at for partition, at in timestamps.items()})
+        self.questions.add(lookup)
+        self._do_what_is_due()
         return lookup
+
+    def _ask(self, question: Question) -> Future:
+        self.questions.ask(question)
+        self._do_what_is_due()
+        return question
 
     def close(self, now: Now) -> None:
         self._enter(now)
@@ -265,9 +271,9 @@ class Consumer(Client):
     # what happens by itself while somebody polls
 
     def busy(self) -> bool:
-        return self.waiting > 0 or self.positions.lookups.is_open()
+        return self.waiting > 0 or any(isinstance(question, OffsetLookup) for question in self.questions)
 
-    def metadata_changed(self, now: Now) -> None:
+    def metadata_changed(self) -> None:
         self._assign_subscribed()
         if self.membership is not None:
             self.membership.metadata_changed()
@@ -276,32 +282,34 @@ class Consumer(Client):
             if error is not Error.NONE and not error.retriable:
                 self.error = KafkaError(error, f"topic {topic!r}: {error.message}")
 
-    def work(self, now: Now) -> None:
+    def work(self) -> None:
         if self.membership is not None:
             self.membership.work()
-        if self.commits is not None:
-            self.commits.work()
-        self.positions.lookups.work(self._now)
+        if self.auto_commit is not None:
+            self.auto_commit.work()
+        super().work()
         if self.waiting:
             self.positions.find()
             self.fetcher.work()
 
     def next_work(self) -> list[int | None]:
-        deadlines = self.positions.lookups.next_work()
+        deadlines = super().next_work()
         if self.membership is not None and self.topics:
             deadlines += self.membership.next_work()
-        if self.commits is not None:
-            deadlines += self.commits.next_work()
+        if self.auto_commit is not None:
+            deadlines += self.auto_commit.next_work()
         if self.waiting:
             deadlines += self.fetcher.next_work()
         return deadlines
 
     def _assign_subscribed(self) -> None:
-        """Without a group, all partitions of its topics are its own."""
+        """A consumer without a group reads all partitions of its topics."""
         if self.membership is None:
             for topic in self.topics:
                 for number in self.metadata.partitions(topic) or {}:
-                    self.assigned.setdefault(TopicPartition(topic, number), Assigned())
+                    partition = TopicPartition(topic, number)
+                    if partition not in self.assigned:
+                        self.assigned[partition] = self._unread()
 
     def _take_from(
         self, partition: TopicPartition, held: Assigned, fetched: Fetched, max_records: int

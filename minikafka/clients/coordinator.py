@@ -9,29 +9,28 @@ loses the connection, calls lost(), and the next ready() asks for it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from minikafka.clients.connection import Client, Node
+from minikafka.clients.connection import Client, Node, OnResponse
+from minikafka.clients.request_state import RequestState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-GROUP = 0  # FindCoordinator's key type
+KEY_TYPE_GROUP = 0  # FindCoordinator's key_type
 
-# The coordinator is elsewhere, or nowhere yet: it must be asked for again.
-MOVED = (Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE)
+# Errors of a broker that is not the group's coordinator (any more), or can't work as one.
+MOVED = (Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE, Error.REQUEST_TIMED_OUT)
 
 
 class Coordinator:
-    """One group's, as one client sees it."""
+    """The coordinator of one group, as one client sees it."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self.group_id = group_id
         self.error: KafkaError | None = None  # a refusal that asking again does not mend
         self._client = client
         self._node: Node | None = None
-        self._asking = False
-        self._retry_at = 0
+        self._state = RequestState(client)
 
     def ready(self) -> Node | None:
         """The coordinator, if it can be sent to; else takes the next step towards it and returns None.
@@ -46,52 +45,42 @@ class Coordinator:
     def next_chance(self) -> int | None:
         """When ready() may get further by itself, in ms; None while an answer or a connection is on its way."""
         if self._node is None:
-            chance = None if self._asking else self._client.next_chance()
-            return None if chance is None else max(chance, self._retry_at)
-        if self._node.ready or self._node.connection is not None:
-            return None
-        return self._node.retry_at
+            chance = self._client.next_chance()
+            return None if chance is None or self._state.in_flight else max(chance, self._state.at_ms)
+        return None if self._node.ready else self._client.chance(self._node)
 
     def lost(self) -> None:
-        """It is not there any more. Its connection is given up with what was sent on it."""
+        """Forget the coordinator and close its connection; what was in flight has failed."""
         node, self._node = self._node, None
-        self._retry_at = self._client.now_ms + self._client.retry_backoff_ms
+        self._state.back_off()
         if node is not None:
             self._client.hang_up(node)
 
-    def request(
-        self, api: str, body: dict[str, Any], answer: Callable[[Message], None], *,
-        failed: Callable[[], None], timeout_ms: int | None = None,
-    ) -> None:  # fmt: skip
-        """Send a request to the coordinator, which must be ready(). failed: no answer will come; look for it again."""
+    def doubt(self, error: Error) -> None:
+        """Forget the coordinator if this refusal means that it is none any more."""
+        if error in MOVED:
+            self.lost()
+
+    def request(self, api: str, body: dict[str, Any], on_response: OnResponse, timeout_ms: int | None = None) -> None:
+        """Send a request to the coordinator, which must be ready()."""
         node = self._node
         assert node is not None and node.ready, "asked ready() first"
 
         def answered(response: Message | None) -> None:
-            if response is not None:
-                answer(response)
-                return
-            if self._node is node:
+            if response is None and self._node is node:
                 self.lost()
-            failed()
+            on_response(response)
 
         self._client.request(node, api, body, answered, timeout_ms)
 
     def _ask(self) -> None:
-        if self._asking or self._client.now_ms < self._retry_at:
-            return
-        node = self._client.any_node()
-        if node is None:
-            return
-        self._asking = True
-        body = {"key_type": GROUP, "coordinator_keys": [self.group_id]}
-        self._client.request(node, "FindCoordinator", body, self._found)
+        node = self._client.any_node() if self._state.is_due else None
+        if node is not None:
+            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
+            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
 
-    def _found(self, response: Message | None) -> None:
-        self._asking = False
-        self._retry_at = self._client.now_ms + self._client.retry_backoff_ms
-        if response is None:
-            return
+    def _found(self, response: Message) -> None:
+        self._state.back_off()
         found = response.coordinators[0]
         error = Error(found.error_code)
         if error is Error.NONE:

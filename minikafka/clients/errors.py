@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from minikafka.wire.errors import Error, KafkaError
 
 
-class KafkaTimeoutError(KafkaError):
+class ClientError(KafkaError):
+    """An error that a client raises by itself. code: the error of the protocol that comes nearest."""
+
+    code: ClassVar[Error]
+
+    def __init__(self, message: str) -> None:
+        super().__init__(self.code, message)
+
+
+class KafkaTimeoutError(ClientError):
     """Time ran out: in the simulation, virtual time."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Error.REQUEST_TIMED_OUT, message)
+    code = Error.REQUEST_TIMED_OUT
 
 
-class IllegalStateError(KafkaError):
+class IllegalStateError(ClientError):
     """The client is not in a state for this call: closed, or the partition is not assigned."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Error.UNKNOWN_SERVER_ERROR, message)
+    code = Error.UNKNOWN_SERVER_ERROR
 
 
-class NoOffsetForPartitionError(KafkaError):
+class NoOffsetForPartitionError(ClientError):
     """auto_offset_reset is "none" and there is no position to start from."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Error.OFFSET_OUT_OF_RANGE, message)
+    code = Error.OFFSET_OUT_OF_RANGE
 
 
-class CommitFailedError(KafkaError):
+class CommitFailedError(ClientError):
     """The offsets can't be committed any more: the group has gone on without this member."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Error.UNKNOWN_MEMBER_ID, message)
+    code = Error.UNKNOWN_MEMBER_ID
 
 
-class RebalanceInProgressError(KafkaError):
+class RebalanceInProgressError(ClientError):
     """The offsets can't be committed now: poll() must finish the rebalance first."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(Error.REBALANCE_IN_PROGRESS, message)
+    code = Error.REBALANCE_IN_PROGRESS
 
 
 class UnknownMemberIdError(KafkaError):

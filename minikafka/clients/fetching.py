@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.connection import Node
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.serializers import apply
-from minikafka.clients.structs import ConsumerRecord, TopicPartition
+from minikafka.clients.structs import ConsumerRecord, TopicPartition, sizes
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
 from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
 
-Item = tuple[
-    Record | None, int, int, int
-]  # record, next offset, leader epoch, timestamp type; None: nothing to see up to there
+# record (None: nothing to see up to the next offset), next offset, leader epoch, timestamp type
+Item = tuple[Record | None, int, int, int]
 
 
 @dataclass
@@ -47,28 +48,26 @@ class Fetched:
 
 @dataclass
 class Assigned:
-    """position: the next offset to hand over, None until known. reset: "earliest" or "latest" if it was asked for.
+    """A partition that a consumer reads.
 
-    why: the reason for the next reset, where it is not the usual one. seeks: counts moves: an answer from before one is
-    no longer wanted. stopped: it is about to be given back to the group, and nothing of it is read any more.
+    fetch: the state of the request for its records. position: the next offset to hand over, None until known. reset:
+    "earliest" or "latest" if it was asked for. why: the reason for the next reset, where it is not the usual one.
+    seeks: counts moves: an answer from before one is no longer wanted. stopped: it is about to be given back to the
+    group, and nothing of it is read any more.
     """
 
+    fetch: RequestState
     position: int | None = None
     reset: str | None = None
     resetting: bool = False
     paused: bool = False
     stopped: bool = False
-    fetching: bool = False
-    retry_at: int = 0
     high_watermark: int | None = None
     fetched: Fetched | None = None
     why: str = ""
     started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
     seeks: int = 0
     leader_epoch: int = -1  # of the last record handed over
-
-    def stop(self) -> None:
-        self.stopped = True
 
     @property
     def readable(self) -> bool:
@@ -93,41 +92,29 @@ class Assigned:
 
 
 class Fetcher:
-    """Asks the leaders for what comes after each position."""
+    """Asks the leaders for the records after each position."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
 
     def work(self) -> None:
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for partition, held in self._consumer.assigned.items():
-            if self._fetchable(held) and held.retry_at <= self._consumer.now_ms:
-                leader = self._consumer.metadata.leader(*partition)
-                if leader is None:
-                    self._consumer.metadata.refresh()
-                else:
-                    by_leader.setdefault(leader, []).append(partition)
-        for leader, partitions in sorted(by_leader.items()):
-            node = self._consumer.ready(leader)
-            if node is not None and not self._open_fetch(node):
+        assigned = self._consumer.assigned.items()
+        due = [each for each, held in assigned if self._fetchable(held) and held.fetch.is_due]
+        for node, partitions in self._consumer.leaders(due):
+            if not self._open_fetch(node):
                 self._send(node, partitions)
 
     def next_work(self) -> list[int | None]:
-        deadlines: list[int | None] = []
+        deadlines = []
         for partition, held in self._consumer.assigned.items():
-            if not self._fetchable(held):
-                continue
-            leader = self._consumer.metadata.leader(*partition)
-            node = None if leader is None else self._consumer.nodes.get(leader)
-            if node is not None and node.ready and not self._open_fetch(node):
-                deadlines.append(held.retry_at)
-            elif node is not None and not node.ready and node.connection is None:
-                deadlines.append(max(held.retry_at, node.retry_at))
+            node = self._consumer.leader_of(partition)
+            if self._fetchable(held) and node is not None and not self._open_fetch(node):
+                deadlines.append(held.fetch.next_work(self._consumer.chance(node)))
         return deadlines
 
     @staticmethod
     def _fetchable(held: Assigned) -> bool:
-        return held.position is not None and held.fetched is None and not held.fetching and held.readable
+        return held.position is not None and held.fetched is None and held.readable
 
     @staticmethod
     def _open_fetch(node: Node) -> bool:
@@ -135,36 +122,36 @@ class Fetcher:
 
     def _send(self, node: Node, partitions: list[TopicPartition]) -> None:
         config = self._consumer.config
-        topics: dict[str, list[dict[str, Any]]] = {}
+        parts = []
         asked: dict[TopicPartition, tuple[Assigned, int]] = {}
         for partition in partitions:
             held = self._consumer.assigned[partition]
             assert held.position is not None
-            held.fetching = True
+            held.fetch.in_flight = True
             asked[partition] = (held, held.position)
             part = {
                 "partition": partition.partition,
-                "current_leader_epoch": self._consumer.metadata.leader_epoch(*partition),
+                "current_leader_epoch": self._consumer.metadata.partition(*partition).leader_epoch,
                 "fetch_offset": held.position,
                 "partition_max_bytes": config["max_partition_fetch_bytes"],
             }
-            topics.setdefault(partition.topic, []).append(part)
+            parts.append((partition.topic, part))
         body = {
             "replica_id": -1,
             "max_wait_ms": config["fetch_max_wait_ms"],
             "min_bytes": config["fetch_min_bytes"],
             "max_bytes": config["fetch_max_bytes"],
             "session_epoch": -1,  # no fetch session (KIP-227): every request names all its partitions
-            "topics": [{"topic": topic, "partitions": parts} for topic, parts in topics.items()],
+            "topics": nested(parts, "topic"),
         }
         self._consumer.request(node, "Fetch", body, lambda response: self._fetched(asked, response))
 
     def _fetched(self, asked: dict[TopicPartition, tuple[Assigned, int]], response: Message | None) -> None:
         for held, _ in asked.values():
-            held.fetching = False
-        if response is None or response.error_code:
-            for held, _ in asked.values():
-                held.retry_at = self._consumer.now_ms + self._consumer.retry_backoff_ms
+            held.fetch.in_flight = False
+            if response is None or response.error_code:
+                held.fetch.back_off()
+        if response is None:
             return
         for topic in response.responses:
             for part in topic.partitions:
@@ -184,10 +171,7 @@ class Fetcher:
         elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
             held.move(None)
             held.why = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
-        elif error.retriable:
-            held.retry_at = self._consumer.now_ms + self._consumer.retry_backoff_ms
-            self._consumer.metadata.refresh()
-        else:
+        elif not held.fetch.refused(error):
             self._consumer.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
 
 
@@ -229,7 +213,5 @@ def consumer_record(partition: TopicPartition, item: Item, deserializers: tuple[
         value=read[1],
         headers=headers,
         checksum=None,
-        serialized_key_size=-1 if key is None else len(key),
-        serialized_value_size=-1 if value is None else len(value),
-        serialized_header_size=sum(len(name) + len(data or b"") for name, data in headers) if headers else -1,
+        **sizes(key, value, headers),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minikafka.clients import assigning
-from minikafka.coordinators.assignors import NamedAssignor
+from minikafka.coordinators.assignors import NamedAssignor, problems
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
@@ -20,7 +20,7 @@ Assignment = dict[str, list[tuple[str, int]]]
 
 
 class Leader:
-    """Of one generation. joined: the answer to JoinGroup, with what all members have said."""
+    """The leader's work in one generation. joined: the answer to JoinGroup, with what all members have said."""
 
     def __init__(self, member: Membership, assignor: NamedAssignor, joined: Message) -> None:
         self.assignor = assignor
@@ -44,7 +44,7 @@ class Leader:
             return {}
         partitions = {topic: count for topic, count in self._counted.items() if count}
         assignment = assigning.run(self.assignor, self._members, partitions)
-        wrong = assigning.problems(self.assignor, self._members, partitions, assignment)
+        wrong = problems(self.assignor, self._members, partitions, assignment)
         self._member.consumer.remarks += [f"{self.assignor.name}: {each}" for each in wrong]
         self._member.emit(
             "AssignorRan",

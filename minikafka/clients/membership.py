@@ -20,39 +20,18 @@ and a leader's assignor), is put into `tasks`. The shell takes them up inside po
     while (task := membership.begin_task()) is not None:
         ...call listener.on_partitions_revoked(task.partitions), or task.run() for an assignor...
         membership.end_task(task, error)    # None, or what was raised; then the membership goes on
-
-The interface, for a subclass (one per protocol). The consumer calls, and sets nothing by itself:
-
-    work()                    after every event, and when next_work() is due: send what can be sent. Heartbeats and the
-                              poll interval always; joining and changes of partitions only while consumer.in_poll (the
-                              program is in poll(), so it has done its work on all it was given), and not while `tasks`
-                              holds something
-    next_work()               times in ms (or None) at which work() may have something to do without being told
-    polled()                  a poll begins or ends (here)
-    subscription_changed()    consumer.topics was changed by subscribe()
-    metadata_changed()        consumer.metadata was read again
-    leave(why)                unsubscribe() or close(): give all partitions back (a task), then say goodbye; `leaving`
-                              is true until that is done. Without a coordinator it ends at once
-    may_commit()              raises CommitFailedError or RebalanceInProgressError if a commit can't be sent now
-    commit_refused(error, identity)    an OffsetCommit sent as `identity` was refused for membership's sake: returns
-                              the error to raise, and rejoins if need be
-    identity                  (member_id, generation or member epoch), as commits carry it (here)
-
-and a subclass uses, from here: revoke(), lose(), assign() for changes of partitions, move() for its state, overdue()
-for the poll interval, fail() for errors that the next poll raises. commits.begin_auto("revoke", done) commits before
-partitions go; mark them with consumer.assigned[partition].stop() first. consumer.now_ms is the time, consumer.random()
-brings chance. The coordinator is sent to with coordinator.request() when coordinator.ready(); see coordinator.py. Trace
-events of callbacks and states are emitted here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from minikafka.clients.coordinator import Coordinator
+from minikafka.clients.errors import CommitFailedError, refusal
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.wire.errors import Error
 
@@ -78,18 +57,29 @@ class Task:
 
 
 class Membership:
-    """What both protocols share. generation: the classic generation, or the member epoch of KIP-848; -1: none."""
+    """What both protocols share. The consumer calls the methods, and sets nothing by itself.
+
+    generation: the classic generation, or the member epoch of KIP-848; -1: none. moves: {(state, event): next state}.
+    heartbeat_states: the states in which the member says that it is alive. gone_because: the end of the sentence about
+    a commit by somebody who is no member any more.
+    """
+
+    moves: ClassVar[Mapping[tuple[str, str], str]]
+    heartbeat_states: ClassVar[tuple[str, ...]]
+    gone_because: ClassVar[str]
 
     def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
         self.consumer = consumer
         self.coordinator = coordinator
-        assert consumer.commits is not None, "a consumer with a group has both"
-        self.commits = consumer.commits
+        assert consumer.auto_commit is not None, "a consumer with a group has both"
+        self.auto_commit = consumer.auto_commit
         self.member_id = ""
         self.generation = -1
         self.instance_id: str | None = consumer.config["group_instance_id"]
         self.state = "unjoined"
-        self.leaving = False
+        self.leaving = False  # it has begun to leave, and is not out yet
+        self.fatal: Exception | None = None  # it is out for good, and every poll raises this
+        self.heartbeat = RequestState(consumer, coordinator)
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
         self._given_as = self.identity  # who it was when it was given what it has; one that is put out has no id left
@@ -97,62 +87,114 @@ class Membership:
     # for the consumer; a subclass provides these
 
     def work(self) -> None:
+        """Send what can be sent now. The consumer calls it after every event, and when next_work() is due.
+
+        Heartbeats go on all the time. Joining, and changes of partitions, only while consumer.in_poll (the program is
+        in poll(), so it has done its work on all it was given), and not while there are tasks.
+        """
         raise NotImplementedError
 
     def next_work(self) -> list[int | None]:
+        """When work() may have something to do without being told, in ms."""
+        if self.state not in self.heartbeat_states:
+            return []
+        return [self.overdue_at(), self.heartbeat.next_work(self.coordinator.next_chance())]
+
+    def send_heartbeat(self) -> None:
+        """Tell the coordinator, which is ready, that the member is alive."""
         raise NotImplementedError
 
     def subscription_changed(self) -> None:
-        raise NotImplementedError
+        """The program has subscribed to other topics."""
 
     def metadata_changed(self) -> None:
-        raise NotImplementedError
+        """The consumer has read its metadata again."""
 
     def leave(self, why: str) -> None:
+        """The program unsubscribes or closes: give all partitions back (a task), then say goodbye.
+
+        `leaving` is true until that is done. Without a coordinator it is done at once.
+        """
         raise NotImplementedError
 
-    def may_commit(self) -> None:
+    def why_no_commit(self) -> Exception | None:
+        """Why a commit can't be sent now: CommitFailedError or RebalanceInProgressError; None if it can."""
         raise NotImplementedError
 
     def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
+        """The error to raise after the coordinator has refused a commit that was sent as `identity`."""
+        return refusal(error) if error is Error.FENCED_INSTANCE_ID else self.gone()
+
+    def poll_overdue(self, why: str) -> None:
+        """The program has not polled for max_poll_interval_ms: leave."""
         raise NotImplementedError
 
     # the same in both
 
     @property
     def settled(self) -> bool:
-        """Whether no rebalance keeps it from committing by itself now and then."""
+        """Whether the member is outside of a rebalance, so that it may commit by itself."""
         return True
 
     @property
     def identity(self) -> tuple[str, int]:
+        """Member id and generation, as a commit names its sender."""
         return self.member_id, self.generation
 
     def polled(self) -> None:
+        """A poll begins or ends."""
         self._poll_deadline = self.consumer.now_ms + int(self.consumer.config["max_poll_interval_ms"])
 
-    def overdue(self) -> bool:
-        """Whether the program has not polled for too long."""
-        deadline = self.overdue_at()
-        return deadline is not None and deadline <= self.consumer.now_ms
-
     def overdue_at(self) -> int | None:
-        """When it will be; None while a poll goes on."""
+        """When the program will not have polled for too long; None while a poll goes on."""
         return None if self.consumer.in_poll else self._poll_deadline
 
-    def move(self, state: str, why: str) -> None:
-        """Into another state."""
-        was, self.state = self.state, state
-        if was != state:
-            self.emit("MemberStateChanged", member=self.member_id, was=was, state=state, why=why)
+    def stay_alive(self) -> None:
+        """Send a heartbeat if one is due."""
+        if self.state in self.heartbeat_states and self.heartbeat.is_due and self.coordinator.ready():
+            self.send_heartbeat()
+
+    def check_poll_interval(self) -> None:
+        deadline = self.overdue_at()
+        if self.state in self.heartbeat_states and deadline is not None and deadline <= self.consumer.now_ms:
+            seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+            why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
+            self.emit("PollOverdue", member=self.member_id, why=why)
+            self.poll_overdue(why)
+
+    def raises(self) -> bool:
+        """Let the poll raise what went wrong; true if the member is out for good."""
+        if self.coordinator.error is not None:
+            self.consumer.error, self.coordinator.error = self.coordinator.error, None
+        if self.fatal is None or self.tasks:
+            return False
+        self.consumer.error = self.fatal
+        return True
+
+    def say_goodbye(self, api: str, body: dict[str, Any]) -> None:
+        """Send the request by which the member leaves, once, without looking at the answer."""
+        if self.coordinator.ready():
+            self.coordinator.request(api, body, lambda _: self.left())
+        else:
+            self.left()
+
+    def left(self) -> None:
+        self.leaving = False
+
+    def gone(self) -> CommitFailedError:
+        """The error of a commit whose sender is no member any more."""
+        name, group = self.consumer.name, self.coordinator.group_id
+        return CommitFailedError(f"{name} is not a member of group {group} any more, {self.gone_because}")
+
+    def event(self, event: str, why: str) -> None:
+        """Move to the state that follows on this event. why: for the trace, in plain words."""
+        was, self.state = self.state, self.moves[self.state, event]
+        if was != self.state:
+            self.emit("MemberStateChanged", member=self.member_id, was=was, state=self.state, why=why)
 
     def emit(self, kind: str, /, **detail: Any) -> None:
         if self.consumer.trace:
             self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)
-
-    def fail(self, error: Exception) -> None:
-        """The next poll raises this."""
-        self.consumer.error = error
 
     # changes of partitions: each is a task, `done` is called when the listener has returned
 
@@ -161,11 +203,11 @@ class Membership:
         self._change("revoked", partitions, done)
 
     def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Partitions are gone already: another member may have them."""
+        """Drop partitions that another member may have already."""
         self._change("lost", partitions, done)
 
     def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """New partitions come to those that the consumer holds; told also when there are none, as in Java."""
+        """Take over new partitions. The listener is called also when there are none, as in Java."""
         self.tasks.append(Task("assigned", list(partitions), done))
 
     def _change(self, kind: str, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
@@ -173,8 +215,7 @@ class Membership:
         if not given:
             done()
             return
-        for partition in given:
-            self.consumer.assigned[partition].stop()
+        self.consumer.stop(given)
         self.tasks.append(Task(kind, given, done))
 
     def has_task(self) -> bool:
@@ -185,7 +226,7 @@ class Membership:
         return ready is None or ready()
 
     def begin_task(self) -> Task | None:
-        """The next task, which the caller now does; None if there is nothing to do now."""
+        """The next task, for the caller to do now; None if there is none."""
         if not self.has_task():
             return None
         task = self.tasks[0]
@@ -198,13 +239,17 @@ class Membership:
         return task
 
     def end_task(self, task: Task, error: BaseException | None = None) -> None:
-        """The program has done it."""
+        """The program has done the task, or it has failed with this error."""
         if not self.tasks or self.tasks[0] is not task:
             return  # everything was given up in the meantime
         self.tasks.popleft()
         if task.kind in ("revoked", "lost"):
             self.consumer.drop(task.partitions)
         (task.done if error is None or task.failed is None else task.failed)()
+
+    def drop_tasks(self, *kinds: str) -> None:
+        """Forget the tasks of these kinds that have not begun."""
+        self.tasks = deque(task for task in self.tasks if task.begun or task.kind not in kinds)
 
     def _tell(self, task: Task) -> None:
         gone = () if task.kind == "assigned" else task.partitions

@@ -6,10 +6,15 @@ minutes). Between these a client does not notice that partitions were added.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
+from minikafka.clients.request_state import RequestState
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.clients.connection import Client, Node
 
 Address = tuple[str, int]
 
@@ -21,24 +26,28 @@ class Partition(NamedTuple):
     leader_epoch: int
 
 
+UNKNOWN = Partition(None, -1)
+
+
 class Metadata:
-    def __init__(self, max_age_ms: int, retry_backoff_ms: int, allow_auto_create_topics: bool) -> None:
+    """One client's image of the cluster, and the request that reads it."""
+
+    def __init__(self, client: Client, max_age_ms: int, allow_auto_create_topics: bool) -> None:
         self.brokers: dict[int, Address] = {}
-        self.controller_id = -1
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
         self.errors: dict[str, Error] = {}  # by topic, as the last answer had it
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._topics: dict[str, dict[int, Partition]] = {}
+        self._client = client
+        self._state = RequestState(client)
         self._max_age_ms = max_age_ms
-        self._retry_backoff_ms = retry_backoff_ms
         self._allow_auto_create_topics = allow_auto_create_topics
-        self._due_at: int | None = None  # None: asked now, or nothing wanted
-        self._asked_at = -retry_backoff_ms
-        self._in_flight = False
-        self._refresh_again = False
+        self._is_stale = False
+        self._asks_at: int | None = None  # if nobody finds it stale; None: never
+        self._may_ask_at = 0
 
     def want(self, topic: str) -> bool:
-        """Care for a topic from now on; true if its partitions are known."""
+        """Ask for this topic too from now on; true if its partitions are known already."""
         if topic not in self.wanted:
             self.wanted[topic] = None
         if topic not in self._topics:
@@ -47,67 +56,64 @@ class Metadata:
 
     def refresh(self) -> None:
         """Ask again as soon as the back-off allows."""
-        if self._in_flight:
-            self._refresh_again = True
-        else:
-            soon = self._asked_at + self._retry_backoff_ms
-            self._due_at = soon if self._due_at is None else min(self._due_at, soon)
+        self._is_stale = True
+
+    def doubt(self, error: Error) -> None:
+        """Ask again if this refusal of a request may mean that another broker is the leader now."""
+        if error.retriable:
+            self.refresh()
 
     def due_at(self) -> int | None:
-        return self._due_at if self.wanted or not self.brokers else None
+        """When to ask, in ms; None: nobody wants to know, or an answer is on its way."""
+        if self._state.in_flight or (self.brokers and not self.wanted):
+            return None
+        return self._may_ask_at if self._is_stale else self._asks_at
+
+    def ask(self, node: Node, done: Callable[[], None]) -> None:
+        """Read the image from a ready node."""
+        self._is_stale = False
+        self._may_ask_at = self._client.now_ms + self._client.retry_backoff_ms
+
+        def failed() -> None:
+            self._is_stale, self._asks_at = False, self._state.at_ms
+
+        def answered(response: Message) -> None:
+            self._update(response)
+            done()
+
+        body = {
+            "topics": [{"name": topic} for topic in self.wanted],
+            "allow_auto_topic_creation": self._allow_auto_create_topics,
+        }
+        self._client.request(node, "Metadata", body, self._state.sent(answered, failed))
 
     def partitions(self, topic: str) -> dict[int, Partition] | None:
         """{number: Partition} in order of the numbers, or None if the topic is not known."""
         return self._topics.get(topic)
 
-    def leader(self, topic: str, partition: int) -> int | None:
-        known = self._topics.get(topic, {}).get(partition)
-        return None if known is None else known.leader
+    def partition(self, topic: str, number: int) -> Partition:
+        return self._topics.get(topic, {}).get(number, UNKNOWN)
 
-    def leader_epoch(self, topic: str, partition: int) -> int:
-        known = self._topics.get(topic, {}).get(partition)
-        return -1 if known is None else known.leader_epoch
-
-    def request(self) -> dict[str, Any]:
-        return {
-            "topics": [{"name": topic} for topic in self.wanted],
-            "allow_auto_topic_creation": self._allow_auto_create_topics,
-        }
-
-    def asked(self, now_ms: int) -> None:
-        self._asked_at, self._in_flight, self._refresh_again, self._due_at = now_ms, True, False, None
-
-    def failed(self, now_ms: int) -> None:
-        self._in_flight = False
-        self._due_at = now_ms + self._retry_backoff_ms
-
-    def update(self, response: Message, now_ms: int) -> None:
-        self._in_flight = False
-        self._due_at = now_ms + self._max_age_ms
+    def _update(self, response: Message) -> None:
+        self._asks_at = self._client.now_ms + self._max_age_ms
         self.brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
-        self.controller_id = response.controller_id
         for topic in response.topics:
             error = Error(topic.error_code)
             self.errors[topic.name] = error
             if error is Error.NONE:
-                found = {each.partition_index: _partition(each) for each in topic.partitions}
-                self._topics[topic.name] = dict(sorted(found.items()))
+                self._topics[topic.name] = {
+                    each.partition_index: Partition(None if each.leader_id < 0 else each.leader_id, each.leader_epoch)
+                    for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+                }
                 self.topic_names[topic.topic_id] = topic.name
             else:
                 self._topics.pop(topic.name, None)
-        missing = [
-            topic for topic in self.wanted if self.errors.get(topic, Error.NONE).retriable or not self._complete(topic)
-        ]
-        if self._refresh_again or missing:
+        if not all(map(self._is_settled, self.wanted)):
             self.refresh()
 
-    def _complete(self, topic: str) -> bool:
-        if self.errors.get(topic, Error.NONE) is not Error.NONE:
-            return True  # not retriable: asking again would not help
-        partitions = self._topics.get(topic, {})
+    def _is_settled(self, topic: str) -> bool:
+        """Whether asking for the topic once more would tell nothing new."""
+        error, partitions = self.errors.get(topic, Error.NONE), self._topics.get(topic, {})
+        if error is not Error.NONE:
+            return not error.retriable
         return bool(partitions) and all(each.leader is not None for each in partitions.values())
-
-
-def _partition(described: Message) -> Partition:
-    has_leader = described.leader_id >= 0
-    return Partition(described.leader_id if has_leader else None, described.leader_epoch)

@@ -9,8 +9,8 @@ Java client adds and we leave out: it prefers partitions whose brokers answer fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 
 class Choice(NamedTuple):
@@ -22,35 +22,29 @@ class Choice(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """What a partitioner knows of a topic: all partitions in order, and those whose leader is known.
-
-    The two methods are those of kafka-python's ClusterMetadata that its partitioners use.
-    """
+    """What a partitioner knows of a topic: all partitions in order, and those whose leader is known."""
 
     topic: str
     all: list[int]
     available: list[int]
 
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        return set(self.all)
 
-    def available_partitions_for_topic(self, topic: str) -> set[int]:
-        return set(self.available)
+class Unplaced(NamedTuple):
+    """A record that has no partition yet. original: its key and value as the program gave them, not serialized."""
 
-    def topics(self) -> set[str]:
-        return {self.topic}
+    key: bytes | None = None
+    value: bytes | None = None
+    original: tuple[Any, Any] = (None, None)
 
 
-class Partitioner(Protocol):
-    """choose() picks; appended() is told what went where, so that sticky partitioners know when to move on."""
+class Partitioner:
+    """Chooses the partitions of one producer's records."""
 
-    def choose(
-        self, key: bytes | None, value: bytes | None, partitions: Partitions, original: tuple[Any, Any]
-    ) -> Choice: ...
+    def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
+        raise NotImplementedError
 
-    def appended(
-        self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions
-    ) -> None: ...
+    def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
+        """A record went there; batch_full: its batch takes no more. Tells a sticky partitioner when to move on."""
 
 
 def murmur2(data: bytes) -> int:
@@ -74,7 +68,7 @@ def to_positive(number: int) -> int:
     return number & 0x7FFFFFFF
 
 
-class DefaultPartitioner:
+class DefaultPartitioner(Partitioner):
     """Keyed records by murmur2, the others uniform sticky (KIP-794). ignore_keys=True is partitioner.ignore.keys.
 
     random: a function that returns a float in [0, 1); batch_size: bytes after which a keyless stream moves on.
@@ -86,11 +80,9 @@ class DefaultPartitioner:
         self._ignore_keys = ignore_keys
         self._sticky: dict[str, tuple[int, int]] = {}  # topic -> partition, bytes that went there
 
-    def choose(
-        self, key: bytes | None, value: bytes | None, partitions: Partitions, original: tuple[Any, Any]
-    ) -> Choice:
-        if key is not None and not self._ignore_keys:
-            hashed = murmur2(key)
+    def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
+        if record.key is not None and not self._ignore_keys:
+            hashed = murmur2(record.key)
             count = len(partitions.all)
             return Choice(to_positive(hashed) % count, f"murmur2(key) % {count}", hashed)
         partition, _ = self._sticky.get(partitions.topic, (-1, 0))
@@ -117,62 +109,14 @@ class DefaultPartitioner:
         return pool[int(self._random() * len(pool))]
 
 
-class RoundRobinPartitioner:
+class RoundRobinPartitioner(Partitioner):
     """One record here, the next one there, whatever the key (the Java client's RoundRobinPartitioner)."""
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
 
-    def choose(
-        self, key: bytes | None, value: bytes | None, partitions: Partitions, original: tuple[Any, Any]
-    ) -> Choice:
+    def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         turn = self._next.get(partitions.topic, 0)
         self._next[partitions.topic] = turn + 1
         pool = partitions.available or partitions.all
         return Choice(pool[turn % len(pool)], "round-robin: each partition in turn")
-
-    def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
-        pass
-
-
-class CustomPartitioner:
-    """Somebody's own rule: a function of (key, all_partitions, available), or an object like kafka-python's."""
-
-    def __init__(self, rule: Any) -> None:
-        self._rule = rule
-        self.name = getattr(rule, "__name__", type(rule).__name__)
-
-    def choose(
-        self, key: bytes | None, value: bytes | None, partitions: Partitions, original: tuple[Any, Any]
-    ) -> Choice:
-        if hasattr(self._rule, "partition"):
-            topic = partitions.topic
-            partition = self._rule.partition(topic, original[0], key, original[1], value, partitions)
-        else:
-            partition = self._rule(key, list(partitions.all), list(partitions.available))
-        if isinstance(partition, bool) or not isinstance(partition, int) or partition not in partitions.all:
-            span = _span(partitions.all)
-            raise ValueError(
-                f"the partitioner {self.name} returned {partition!r}; {partitions.topic} has partitions {span}"
-            )
-        return Choice(partition, f"chosen by {self.name}")
-
-    def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
-        pass
-
-
-def partitioner(given: Any, random: Callable[[], float], batch_size: int) -> Partitioner:
-    """The partitioner for a producer's `partitioner=`: None, "round_robin", a function, or an object."""
-    if given is None or given == "default":
-        return DefaultPartitioner(random, batch_size)
-    if given == "round_robin":
-        return RoundRobinPartitioner()
-    if hasattr(given, "choose"):
-        return given
-    if callable(given) or (hasattr(given, "partition") and not isinstance(given, str)):
-        return CustomPartitioner(given)
-    raise ValueError(f'partitioner={given!r}: give "default", "round_robin", or a function of (key, all, available)')
-
-
-def _span(partitions: Sequence[int]) -> str:
-    return str(partitions[0]) if len(partitions) == 1 else f"{partitions[0]} to {partitions[-1]}"

@@ -5,12 +5,13 @@ First the offset that the group has committed; if there is none, or no group, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from minikafka.clients.commits import OffsetFetch
 from minikafka.clients.errors import NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
-from minikafka.clients.offsets import EARLIEST, LATEST, Lookups
+from minikafka.clients.offsets import EARLIEST, LATEST, OffsetLookup
 from minikafka.clients.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 AT_THE_END = 'auto_offset_reset is "latest"'
 
 
+Snapshot = dict[TopicPartition, tuple[Assigned, int]]  # each partition as it was, and how many seeks it had seen
+
+
 class Positions:
     """The positions of one consumer's partitions."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self.lookups = Lookups(consumer)
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a commit without offsets commits: every position there is."""
+        """The positions as a commit without offsets commits them."""
         return {
             partition: OffsetAndMetadata(held.position, "", held.leader_epoch)
             for partition, held in self._consumer.assigned.items()
@@ -35,51 +38,43 @@ class Positions:
         }
 
     def find(self) -> None:
-        """Ask for what is missing."""
+        """Ask for the positions that are missing."""
         missing = {
             partition: held
             for partition, held in self._consumer.assigned.items()
             if held.position is None and not held.resetting and not held.stopped
         }
-        if not missing:
-            return
-        if self._consumer.commits is not None:
-            unknown = [each for each, held in missing.items() if held.reset is None and not held.why]
-            to_reset = {each: held for each, held in missing.items() if each not in unknown}
-            if unknown:
-                self._ask_committed(unknown)
-            missing = to_reset
-        self._reset(missing)
+        in_group = self._consumer.coordinator is not None
+        unknown = [each for each, held in missing.items() if in_group and held.reset is None and not held.why]
+        if unknown:
+            self._ask_committed(unknown)
+        self._reset([each for each in missing if each not in unknown])
 
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
-        consumer = self._consumer
-        asked = {each: (consumer.assigned[each], consumer.assigned[each].seeks) for each in partitions}
-        for held, _ in asked.values():
-            held.resetting = True
+        asked = self._asked(partitions)
+        why = f"group {self._consumer.config['group_id']} has committed it"
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
-            none = {}
+            none = []
             for partition, committed in offsets.items():
-                held, seeks = asked[partition]
-                if consumer.assigned.get(partition) is not held or held.seeks != seeks:
-                    continue
-                held.resetting = False
-                if committed is None:
-                    none[partition] = held
-                else:
+                held = self._as_asked(asked, partition)
+                if held is not None and committed is not None:
                     held.move(committed.offset)
-                    why = f"group {consumer.config['group_id']} has committed it"
                     self._tell(partition, committed.offset, why)
+                elif held is not None:
+                    held.resetting = False
+                    none.append(partition)
             self._reset(none)
 
-        assert consumer.commits is not None
-        consumer.commits.committed(partitions).add_callback(found).add_errback(self._failed(asked))
+        question = OffsetFetch(self._consumer, partitions)
+        self._consumer.questions.ask(question)
+        question.add_callback(found).add_errback(self._failed, asked)
 
-    def _reset(self, missing: dict[TopicPartition, Assigned]) -> None:
+    def _reset(self, partitions: list[TopicPartition]) -> None:
         questions: dict[TopicPartition, int] = {}
-        asked: dict[TopicPartition, tuple[Assigned, int]] = {}
         whys: dict[TopicPartition, str] = {}
-        for partition, held in missing.items():
+        for partition in partitions:
+            held = self._consumer.assigned[partition]
             where = held.reset or self._consumer.config["auto_offset_reset"]
             if where == "none":
                 self._consumer.error = NoOffsetForPartitionError(
@@ -88,28 +83,38 @@ class Positions:
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
             why = f"the program asked for the {where} offset" if held.reset else f'auto_offset_reset is "{where}"'
-            asked[partition], whys[partition] = (held, held.seeks), held.why or why
-        for held, _ in asked.values():
-            held.resetting = True
+            whys[partition] = held.why or why
+        asked = self._asked(questions)
 
         def found(partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
-            held, seeks = asked[partition]
-            if self._consumer.assigned.get(partition) is held and held.seeks == seeks:
+            held = self._as_asked(asked, partition)
+            if held is not None:
                 held.move(answer.offset)
                 held.started_at_end = whys[partition] == AT_THE_END
                 self._tell(partition, answer.offset, whys[partition])
 
         if questions:
-            self.lookups.begin(questions, found).add_errback(self._failed(asked))
-            self.lookups.work(self._consumer.now_ms)
+            question = OffsetLookup(self._consumer, questions, found)
+            self._consumer.questions.ask(question)
+            question.add_errback(self._failed, asked)
 
-    def _failed(self, asked: dict[TopicPartition, tuple[Assigned, int]]) -> Callable[[Exception], None]:
-        def failed(error: Exception) -> None:
-            self._consumer.error = error
-            for held, _ in asked.values():
-                held.resetting = False
+    def _asked(self, partitions: Iterable[TopicPartition]) -> Snapshot:
+        asked = {}
+        for partition in partitions:
+            held = self._consumer.assigned[partition]
+            held.resetting = True
+            asked[partition] = held, held.seeks
+        return asked
 
-        return failed
+    def _as_asked(self, asked: Snapshot, partition: TopicPartition) -> Assigned | None:
+        """The partition, if no seek and no other assignment came in between."""
+        held, seeks = asked[partition]
+        return held if self._consumer.assigned.get(partition) is held and held.seeks == seeks else None
+
+    def _failed(self, asked: Snapshot, error: Exception) -> None:
+        self._consumer.error = error
+        for held, _ in asked.values():
+            held.resetting = False
 
     def _tell(self, partition: TopicPartition, offset: int, why: str) -> None:
         if self._consumer.trace:

@@ -21,50 +21,40 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minikafka.clients.accumulator import Accumulator, Batch, Headers, record_size
-from minikafka.clients.connection import Client, Node, Now
+from minikafka.clients.connection import Client, Node
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
-from minikafka.clients.partitioners import Choice, Partitions, partitioner
-from minikafka.clients.producer_config import DEFAULTS, checked
+from minikafka.clients.partitioners import Choice, DefaultPartitioner, Partitioner, Partitions, Unplaced
+from minikafka.clients.producer_config import checked
+from minikafka.clients.request_state import ExponentialBackoff, RequestState
 from minikafka.clients.structs import TopicPartition, text
+from minikafka.clock import Now
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch
 from minikafka.wire.schema import Message
-
-__all__ = ["DEFAULTS", "Producer"]
+from minikafka.wire.topics import nested
 
 TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
-BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
 MAX_SEQUENCE = 2**31
 MAX_EPOCH = 2**15 - 1
 
 
 class Producer(Client):
-    """config: as DEFAULTS, names and units as in kafka-python. random: a function that returns a float in [0, 1)."""
+    """config: as in producer_config.py. random: 0 <= random() < 1."""
 
     def __init__(
         self, name: str, bootstrap: Sequence[Address], trace: Trace, random: Callable[[], float], **config: Any
     ) -> None:
-        self.config = checked(config)
-        given = self.config
-        super().__init__(
-            name,
-            bootstrap,
-            trace,
-            client_id=given["client_id"] or name,
-            request_timeout_ms=given["request_timeout_ms"],
-            retry_backoff_ms=given["retry_backoff_ms"],
-            reconnect_backoff_ms=given["reconnect_backoff_ms"],
-            metadata_max_age_ms=given["metadata_max_age_ms"],
-        )
+        given = checked(config)
+        super().__init__(name, bootstrap, trace, given)
         self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
-        self.partitioner = partitioner(given["partitioner"], random, given["batch_size"])
-        self._random = random
+        self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(random, given["batch_size"])
+        self._backoff = ExponentialBackoff(given["retry_backoff_ms"], given["retry_backoff_max_ms"], random)
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
-        self._asking_for_id = False
+        self._id_request = RequestState(self)
         self._renumber = False
         self._next_sequence: dict[TopicPartition, int] = {}
         self._in_flight: dict[Batch, None] = {}
@@ -106,10 +96,10 @@ class Producer(Client):
         partitions = Partitions(
             topic, list(known), [number for number, each in known.items() if each.leader is not None]
         )
-        choice = self._choose(partitions, key, value, partition, original)
+        choice = self._choose(partitions, Unplaced(key, value, original), partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)
-        future, size_bytes, batch, filled = self.accumulator.append(target, self._now, timestamp, key, value, headers)
+        future, size_bytes, batch, filled = self.accumulator.append(target, self.now_ms, timestamp, key, value, headers)
         self.partitioner.appended(topic, choice.partition, size_bytes, batch.closed, partitions)
         if self.trace:
             self.trace.emit(
@@ -119,7 +109,7 @@ class Producer(Client):
             )  # fmt: skip
             for full in filled:
                 self.trace.emit("BatchFilled", **full.told(), size_bytes=full.size_bytes)
-        self._do_what_is_due(now)
+        self._do_what_is_due()
         return future
 
     def unfinished(self) -> list[Batch]:
@@ -127,7 +117,7 @@ class Producer(Client):
         return list(self.accumulator.incomplete)
 
     def close(self, now: Now) -> None:
-        """Hang up; what is not acknowledged yet fails."""
+        """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
         for batch in self.unfinished():
             self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
@@ -141,15 +131,13 @@ class Producer(Client):
     def idempotent(self) -> bool:
         return bool(self.config["enable_idempotence"])
 
-    def work(self, now: Now) -> None:
+    def work(self) -> None:
         self._expire()
         if not self.accumulator.incomplete or not self._has_producer_id():
             return
-        for node_id, ready in sorted(self._ready_by_leader().items()):
-            node = self.ready(node_id)
-            limit = self.config["max_in_flight_requests_per_connection"]
-            if node is not None and len(node.in_flight) < limit:
-                self._send_batches(node, ready)
+        for node, partitions in self.leaders(self._ready_partitions()):
+            if self._has_room(node):
+                self._send_batches(node, partitions)
 
     def next_work(self) -> list[int | None]:
         if not self.accumulator.incomplete:
@@ -157,7 +145,7 @@ class Producer(Client):
         oldest = next(iter(self.accumulator.incomplete))
         deadlines: list[int | None] = [oldest.created_ms + self.config["delivery_timeout_ms"]]
         if self.idempotent and self.producer_id < 0:
-            return deadlines if self._asking_for_id else [*deadlines, self.next_chance()]
+            return [*deadlines, self._id_request.next_work(self.next_chance())]
         for partition, queue in self.accumulator.queues.items():
             if queue and self._may_go(queue[0]):
                 deadlines.append(self._when_sent(partition, self.accumulator.ready_at(queue, bool(self.flushing))))
@@ -165,48 +153,33 @@ class Producer(Client):
 
     def _when_sent(self, partition: TopicPartition, ready_at: int) -> int | None:
         """When a ready batch can leave; None: when something arrives, be it an answer, a connection or metadata."""
-        leader = self.metadata.leader(*partition)
-        node = None if leader is None else self.nodes.get(leader)
-        if node is None or (node.connection is not None and not node.ready):
-            return None
-        if node.ready:
-            full = len(node.in_flight) >= self.config["max_in_flight_requests_per_connection"]
-            return None if full else ready_at
-        return max(ready_at, node.retry_at)
+        node = self.leader_of(partition)
+        chance = self.chance(node) if node is not None and self._has_room(node) else None
+        return None if chance is None else max(ready_at, chance)
 
-    def _choose(
-        self,
-        partitions: Partitions,
-        key: bytes | None,
-        value: bytes | None,
-        given: int | None,
-        original: tuple[Any, Any],
-    ) -> Choice:
+    def _has_room(self, node: Node) -> bool:
+        return len(node.in_flight) < int(self.config["max_in_flight_requests_per_connection"])
+
+    def _choose(self, partitions: Partitions, record: Unplaced, given: int | None) -> Choice:
         if given is None:
-            return self.partitioner.choose(key, value, partitions, original)
+            return self.partitioner.choose(record, partitions)
         if given not in partitions.all:
             highest = partitions.all[-1]
             raise ValueError(f"{partitions.topic} has no partition {given!r}: its partitions are 0 to {highest}")
         return Choice(given, "the program said so")
 
-    def _ready_by_leader(self) -> dict[int, list[TopicPartition]]:
-        """Partitions with a batch to send now, by leader; the one that waited longest comes first."""
+    def _ready_partitions(self) -> list[TopicPartition]:
+        """Partitions with a batch to send now; the one that waited longest comes first."""
         at_once = bool(self.flushing) or not self.accumulator.has_room(self.config["batch_size"])
-        found: list[tuple[int, int, TopicPartition]] = []
-        for partition, queue in self.accumulator.queues.items():
-            if queue and self.accumulator.ready_at(queue, at_once) <= self._now and self._may_go(queue[0]):
-                leader = self.metadata.leader(*partition)
-                if leader is None:
-                    self.metadata.refresh()
-                else:
-                    found.append((queue[0].created_ms, leader, partition))
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for _, leader, partition in sorted(found):
-            by_leader.setdefault(leader, []).append(partition)
-        return by_leader
+        found = [
+            (queue[0].created_ms, partition)
+            for partition, queue in self.accumulator.queues.items()
+            if queue and self.accumulator.ready_at(queue, at_once) <= self.now_ms and self._may_go(queue[0])
+        ]
+        return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
-        """A retry goes alone, the lowest number first. Before renumbering, all answers must be in."""
+        """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers."""
         if self._renumber:
             return False
         numbered = self._numbered.get(batch.partition)
@@ -222,16 +195,16 @@ class Producer(Client):
             room -= first.size_bytes
             why = self._why_now(partition)
             batches[self._numbered_batch(self.accumulator.take(partition))] = why
-        topics: dict[str, list[dict[str, Any]]] = {}
+        parts = []
         for batch in batches:
-            batch.sent_ms = self._now
+            batch.sent_ms = self.now_ms
             part = {"index": batch.partition.partition, "records": self._encode(batch)}
-            topics.setdefault(batch.partition.topic, []).append(part)
+            parts.append((batch.partition.topic, part))
         acks = self.config["acks"]
         body = {
             "acks": -1 if acks == "all" else acks,
             "timeout_ms": self.request_timeout_ms,
-            "topic_data": [{"name": topic, "partition_data": parts} for topic, parts in topics.items()],
+            "topic_data": nested(parts, partitions="partition_data"),
         }
         if acks == 0:
             self.request(node, "Produce", body, None)
@@ -253,10 +226,10 @@ class Producer(Client):
         queue = self.accumulator.queues[partition]
         linger_ms = self.config["linger_ms"]
         if queue[0].attempts:
-            return f"tried again after {self._now - queue[0].failed_ms} ms"
+            return f"tried again after {self.now_ms - queue[0].failed_ms} ms"
         if queue[0].closed or len(queue) > 1:
             return "it is full"
-        if self._now - queue[0].created_ms >= linger_ms:
+        if self.now_ms - queue[0].created_ms >= linger_ms:
             return f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0"
         return "the program flushes" if self.flushing else "buffer_memory is used up"
 
@@ -273,7 +246,7 @@ class Producer(Client):
         batches = [batch for batch in batches if self._in_flight.pop(batch, batch) is None]  # the others have expired
         if response is None:
             for batch in batches:
-                waited_ms = self._now - batch.sent_ms
+                waited_ms = self.now_ms - batch.sent_ms
                 in_time = waited_ms < self.request_timeout_ms
                 why = "the connection was lost" if in_time else f"no answer for {waited_ms / 1000:g} s"
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
@@ -299,19 +272,13 @@ class Producer(Client):
         if not (error.retriable or behind) or batch.attempts > self.config["retries"] or self._expired(batch):
             self._fail(batch, KafkaError(error, message))
             return
-        batch.failed_ms = self._now
-        batch.retry_at = self._now + self._backoff_ms(batch.attempts)
+        batch.failed_ms = self.now_ms
+        batch.retry_at = self.now_ms + self._backoff.wait_ms(batch.attempts)
         self.accumulator.put_back(batch)
         self.metadata.refresh()
         if self.trace:
-            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": batch.retry_at - self._now, "why": why}
+            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": batch.retry_at - self.now_ms, "why": why}
             self.trace.emit("BatchRetried", **batch.told(), **retry)
-
-    def _backoff_ms(self, attempts: int) -> int:
-        """How long to wait before the next try: twice as long each time, give or take a fifth (KIP-580)."""
-        longest: int = self.config["retry_backoff_max_ms"]
-        backoff = min(self.retry_backoff_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest)
-        return min(int(backoff * (1 + BACKOFF_JITTER * (2 * self._random() - 1))), longest)
 
     # sequence numbers
 
@@ -322,11 +289,10 @@ class Producer(Client):
             self._begin_next_epoch()
         if self.producer_id >= 0:
             return True
-        node = None if self._asking_for_id else self.any_node()
+        node = self.any_node() if self._id_request.is_due else None
         if node is not None:
-            self._asking_for_id = True
             body = {"transactional_id": None, "transaction_timeout_ms": 60000}
-            self.request(node, "InitProducerId", body, self._take_producer_id)
+            self.request(node, "InitProducerId", body, self._id_request.sent(self._take_producer_id))
         return False
 
     def _begin_next_epoch(self) -> None:
@@ -339,10 +305,11 @@ class Producer(Client):
         for batch in self.accumulator.incomplete:
             batch.base_sequence = -1
 
-    def _take_producer_id(self, response: Message | None) -> None:
-        self._asking_for_id = False
-        if response is not None and response.error_code == Error.NONE:
+    def _take_producer_id(self, response: Message) -> None:
+        if response.error_code == Error.NONE:
             self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+        else:
+            self._id_request.back_off()
 
     def _numbered_batch(self, batch: Batch) -> Batch:
         if self.idempotent and batch.base_sequence < 0:
@@ -355,7 +322,7 @@ class Producer(Client):
     # the end of a batch
 
     def _expired(self, batch: Batch) -> bool:
-        return self._now >= batch.created_ms + self.config["delivery_timeout_ms"]
+        return self.now_ms >= batch.created_ms + self.config["delivery_timeout_ms"]
 
     def _expire(self) -> None:
         """Give up the batches whose time is over, wherever they are. The answer of one in flight won't count."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minikafka.clients import connection
+
 DEFAULTS: dict[str, Any] = {
+    **connection.DEFAULTS,
     "acks": "all",
     "enable_idempotence": None,  # None: as far as acks, retries and max_in_flight allow it, as in Java
     "linger_ms": 5,  # 0 before 4.0 (KIP-1030)
@@ -13,18 +16,13 @@ DEFAULTS: dict[str, Any] = {
     "compression_type": None,
     "max_in_flight_requests_per_connection": 5,
     "max_request_size": 1048576,
-    "partitioner": None,
+    "partitioner": None,  # None: DefaultPartitioner
     "key_serializer": None,
     "value_serializer": None,
     "retries": 2147483647,
-    "retry_backoff_ms": 100,
     "retry_backoff_max_ms": 1000,
-    "reconnect_backoff_ms": 50,
-    "request_timeout_ms": 30000,
     "delivery_timeout_ms": 120000,
     "max_block_ms": 60000,
-    "metadata_max_age_ms": 300000,
-    "client_id": None,
 }
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
@@ -86,8 +87,17 @@ class ConsumerRecord(NamedTuple):
         )
 
 
+def sizes(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> dict[str, int]:
+    """Sizes in bytes, as kafka-python names them; -1 for null, and for no headers."""
+    return {
+        "serialized_key_size": -1 if key is None else len(key),
+        "serialized_value_size": -1 if value is None else len(value),
+        "serialized_header_size": sum(len(name) + len(data or b"") for name, data in headers) if headers else -1,
+    }
+
+
 def text(value: Any) -> str | None:
-    """A key or value for people: bytes as UTF-8 where they are, null as None."""
+    """A key or value as text for people to read: bytes as UTF-8; None for null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (bytes, bytearray, memoryview)):

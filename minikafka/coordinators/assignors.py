@@ -223,6 +223,38 @@ ASSIGNORS = {
 }
 
 
+def problems(
+    assignor: NamedAssignor,
+    members: Mapping[str, Member],
+    partitions: Mapping[str, int],
+    assignment: Mapping[str, Sequence[tuple[str, int]]],
+) -> list[str]:
+    """What is wrong with an assignment, in sentences. assignor: whose it is.
+
+    Kafka doesn't check: a partition that two members are given is read twice, one that goes to nobody is not read.
+    A partition that a cooperative assignor keeps back while its old owner still reads it is in order.
+    """
+    found = [f"{member} is no member of the group" for member in assignment if member not in members]
+    owner: dict[tuple[str, int], str] = {}
+    for member, share in assignment.items():
+        for partition in share:
+            name = "{}-{}".format(*partition)
+            if partition in owner:
+                found.append(f"{name} goes to two: {owner[partition]} and {member}")
+            owner[partition] = member
+            if partition[1] not in range(partitions.get(partition[0], 0)):
+                found.append(f"{name} does not exist, and goes to {member}")
+            elif member in members and partition[0] not in members[member].topics:
+                found.append(f"{name} goes to {member}, which does not read {partition[0]}")
+    wanted = dict.fromkeys(topic for member in members.values() for topic in member.topics)
+    held = {partition for member in members.values() for partition in member.owned} if assignor.cooperative else set()
+    for topic in wanted:
+        for number in range(partitions.get(topic, 0)):
+            if (topic, number) not in owner and (topic, number) not in held:
+                found.append(f"{topic}-{number} goes to nobody")
+    return found
+
+
 # What a member tells the leader about its past, besides the fields of its Subscription (KIP-54, KIP-429, KIP-792).
 
 

@@ -17,8 +17,8 @@ import os
 from functools import cache
 from typing import Any
 
-from minikafka.clients.serializers import serialize
 from minikafka.server.embedded import Served
+from minikafka.simulation.serializers import serialize
 
 VARIABLE = "MINIKAFKA_BOOTSTRAP"
 

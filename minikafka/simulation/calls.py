@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Call(NamedTuple):
+class TopLevelCall(NamedTuple):
     """at_ms: when it began.
 
     target: "cluster", a client's name, or ("future", n) for the n-th record sent at top level.
@@ -39,7 +39,7 @@ def recorded(method: Method) -> Method:
         book: Book = self.book
         if book.inside or book.in_program():
             return method(self, *args, **kwargs)
-        entry = Call(book.now_ms(), self.call_name, method.__name__, _kept(args), _kept(kwargs))
+        entry = TopLevelCall(book.now_ms(), self.call_name, method.__name__, _kept(args), _kept(kwargs))
         book.calls.append(entry)
         book.inside = True
         try:
@@ -54,7 +54,7 @@ class Book:
     """The calls of one cluster."""
 
     def __init__(self, now_ms: Callable[[], int], in_program: Callable[[], bool]) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[TopLevelCall] = []
         self.inside = False
         self.now_ms = now_ms
         self.in_program = in_program

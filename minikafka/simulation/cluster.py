@@ -18,7 +18,6 @@ from random import Random
 from typing import Any
 
 from minikafka.broker.config import BrokerConfig
-from minikafka.clients.admin import Admin
 from minikafka.clients.connection import Client
 from minikafka.clients.consumer import Consumer
 from minikafka.clients.errors import KafkaTimeoutError
@@ -26,6 +25,7 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.faults import Fault, Plan
 from minikafka.simulation import overview
+from minikafka.simulation.admin import Admin
 from minikafka.simulation.arguments import (
     CONFIGS,
     FAULTS,
@@ -42,7 +42,7 @@ from minikafka.simulation.arguments import (
     check_fault,
     checked,
 )
-from minikafka.simulation.calls import Book, Call, recorded
+from minikafka.simulation.calls import Book, TopLevelCall, recorded
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.groups import ConsumerGroups
@@ -50,6 +50,7 @@ from minikafka.simulation.handles import Handle, checked_config, name_of
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.mishaps import Mishaps
 from minikafka.simulation.network import Network
+from minikafka.simulation.partitioning import partitioner
 from minikafka.simulation.processes import BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
@@ -116,9 +117,12 @@ class Cluster(ConsumerGroups, Mishaps):
         checked_config("producer", config)
         name = self._client_name("producer", config)
         trace, random = self._trace_of(name), self._random(name)
-        return self._add_client(  # type: ignore[return-value]
-            ProducerHandle, name, trace, lambda: Producer(name, self._bootstrap(), trace, random.random, **config)
-        )
+
+        def core() -> Producer:
+            chosen = {"partitioner": partitioner(config.get("partitioner"))}
+            return Producer(name, self._bootstrap(), trace, random.random, **config | chosen)
+
+        return self._add_client(ProducerHandle, name, trace, core)  # type: ignore[return-value]
 
     @checked(topics=TOPIC_NAME)
     @recorded
@@ -197,7 +201,8 @@ class Cluster(ConsumerGroups, Mishaps):
         finally:
             self.book.inside = inside
             if not inside and self.kernel.program() is None:
-                self.book.calls.append(Call(began_ms, "cluster", "run_ms", (self._clock.now_ms - began_ms,), {}))
+                waited_ms = self._clock.now_ms - began_ms
+                self.book.calls.append(TopLevelCall(began_ms, "cluster", "run_ms", (waited_ms,), {}))
         if not reached:
             raise KafkaTimeoutError(f"the condition did not come true within {seconds:g} virtual seconds")
 
@@ -233,7 +238,7 @@ class Cluster(ConsumerGroups, Mishaps):
         )
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[TopLevelCall]:
         """The calls made at top level so far."""
         return self.book.calls
 

@@ -221,7 +221,7 @@ class ConsumerHandle(MemberHandle):
         lookup = self.core.ask_offsets(wanted, self._now)
         self._turn()
         if not self._wait(lambda: lookup.is_done, self.core.request_timeout_ms):
-            self.core.positions.lookups.give_up(lookup)
+            self.core.questions.give_up(lookup)
             raise KafkaTimeoutError(f"no answer about {', '.join(map(str, wanted))} in time: do they exist?")
         answers: dict[TopicPartition, OffsetAndTimestamp] = lookup.get()
         return {partition: answers[partition] for partition in wanted}

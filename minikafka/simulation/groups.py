@@ -20,6 +20,7 @@ from minikafka.simulation.programs import Program, never
 from minikafka.simulation.topics import PATIENCE_MS, Topics, raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.topics import nested
 
 if TYPE_CHECKING:
     from minikafka.simulation.handles import Handle
@@ -122,12 +123,11 @@ class ConsumerGroups(Topics):
     @recorded
     def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> None:
         """Set what a group has committed, as kafka-consumer-groups --reset-offsets does; it must have no members."""
-        topics: dict[str, list[dict[str, Any]]] = {}
+        parts = []
         for (topic, number), each in offsets.items():
             offset = each if isinstance(each, int) else each.offset
-            part = {"partition_index": number, "committed_offset": offset, "committed_metadata": ""}
-            topics.setdefault(topic, []).append(part)
-        body = {"group_id": group, "topics": [{"name": topic, "partitions": parts} for topic, parts in topics.items()]}
+            parts.append((topic, {"partition_index": number, "committed_offset": offset, "committed_metadata": ""}))
+        body = {"group_id": group, "topics": nested(parts)}
         response = self._ask("OffsetCommit", body, self._coordinator_of(group))
         for topic in response.topics:
             for part in topic.partitions:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients import consumer_config as consumers
-from minikafka.clients import producer as producers
+from minikafka.clients import producer_config as producers
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.structs import TopicPartition

@@ -176,13 +176,12 @@ class MemberHandle(Handle):
 
     def _await(self, core: Consumer, future: Future, timeout_ms: float | None, why: str) -> Any:
         if not self._wait(lambda: future.is_done, PATIENCE_MS if timeout_ms is None else timeout_ms):
-            assert core.commits is not None
-            core.commits.give_up(future)
+            core.questions.give_up(future)
             raise KafkaTimeoutError(f"{self.name}: {why}")
         return future.get()
 
     def _of_group(self, call: str) -> None:
-        if self.core.commits is None:
+        if self.core.coordinator is None:
             raise IllegalStateError(f"{call} needs a group: the offsets are kept by the group (group_id)")
 
     def _offsets(self, given: Any) -> dict[TopicPartition, OffsetAndMetadata] | None:
@@ -205,7 +204,7 @@ class MemberHandle(Handle):
             return
         self._begin("close")
         core = self.core
-        if core.commits is not None:
+        if core.coordinator is not None:
             self._work_off()
             self._leave(core, autocommit, GOODBYE_MS if timeout_ms is None else timeout_ms)
         core.close(self._now)
@@ -218,8 +217,7 @@ class MemberHandle(Handle):
             future = core.commit(None, "close", self._now)
             self._turn()
             self._wait(lambda: future.is_done, patience_ms)
-            assert core.commits is not None
-            core.commits.give_up(future)
+            core.questions.give_up(future)
         self._run_completed()
         core.leave("the consumer is being closed", self._now)
         try:

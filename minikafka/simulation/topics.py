@@ -10,10 +10,10 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from minikafka.clients.admin import Admin
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.fetching import consumer_record, items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
+from minikafka.simulation.admin import Admin
 from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
 from minikafka.simulation.calls import Book, recorded
 from minikafka.wire.errors import Error, KafkaError
@@ -174,7 +174,7 @@ class Topics:
         future = core.call(api, body, self._admin.now(), node)
         self._admin.turn()
         if not self.kernel.wait(lambda: future.is_done, PATIENCE_MS):
-            core.give_up(future)
+            core.questions.give_up(future)
             raise KafkaTimeoutError(
                 f"no broker answered {api} within {PATIENCE_MS // 1000} virtual seconds: is one up?"
             )

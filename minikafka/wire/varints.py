@@ -15,6 +15,14 @@ def append_varint(data: bytearray, value: int) -> None:
     data.append(rest)
 
 
+def varint_size(value: int) -> int:
+    """How many bytes append_varint() appends."""
+    if 0 <= value < 64:
+        return 1
+    zigzag = value << 1 if value >= 0 else (-value << 1) - 1
+    return (zigzag.bit_length() + 6) // 7
+
+
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """(value, position behind it); IndexError where the data ends first. What goes beyond 64 bits is cut off."""
     byte = data[at]
@@ -40,6 +48,11 @@ def append_bytes(data: bytearray, content: bytes | None) -> None:
     else:
         append_varint(data, len(content))
         data += content
+
+
+def bytes_size(content: bytes | None) -> int:
+    """How many bytes append_bytes() appends."""
+    return 1 if content is None else varint_size(len(content)) + len(content)
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from minikafka.clients.admin import Admin
 from minikafka.clients.connection import Connect, Disconnect, Send
 from minikafka.clients.consumer import Consumer
 from minikafka.clients.producer import Producer
+from minikafka.simulation.admin import Admin
 from minikafka.trace import Trace
 from minikafka.wire import messages
 

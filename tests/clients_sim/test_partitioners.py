@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 
 from minikafka.clients.partitioners import (
-    CustomPartitioner,
     DefaultPartitioner,
     Partitions,
     RoundRobinPartitioner,
+    Unplaced,
     murmur2,
-    partitioner,
     to_positive,
 )
+from minikafka.simulation.partitioning import CustomPartitioner, partitioner
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2, signed as Java prints them
 JAVA = {
@@ -54,13 +54,13 @@ def test_a_negative_hash_is_masked_and_not_made_absolute():
 @given(st.binary(), st.integers(1, 50))
 def test_a_key_always_goes_to_the_same_partition_while_the_count_stays(key, count):
     partitions = Partitions("orders", list(range(count)), list(range(count)))
-    first, second = (DefaultPartitioner(seeded(seed)).choose(key, None, partitions, (key, None)) for seed in (1, 2))
+    first, second = (DefaultPartitioner(seeded(seed)).choose(Unplaced(key), partitions) for seed in (1, 2))
     assert first.partition == second.partition == (kafka_python_murmur2(key) & 0x7FFFFFFF) % count
 
 
 def test_a_key_may_move_when_the_count_grows():
     rule = DefaultPartitioner(seeded())
-    before = {rule.choose(b"%d" % n, None, Partitions("t", [0, 1, 2], []), (None, None)).partition for n in range(9)}
+    before = {rule.choose(Unplaced(b"%d" % n), Partitions("t", [0, 1, 2], [])).partition for n in range(9)}
     moved = [
         n for n in range(9) if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
     ]
@@ -68,14 +68,14 @@ def test_a_key_may_move_when_the_count_grows():
 
 
 def test_a_key_goes_to_its_partition_even_if_that_has_no_leader():
-    choice = DefaultPartitioner(seeded()).choose(b"21", None, three(available=[]), (None, None))
+    choice = DefaultPartitioner(seeded()).choose(Unplaced(b"21"), three(available=[]))
     assert choice.partition == to_positive(murmur2(b"21")) % 3
 
 
 def sticky_run(batch_size, sizes, full):
     rule, chosen = DefaultPartitioner(seeded(), batch_size), []
     for size in sizes:
-        choice = rule.choose(None, b"", three(), (None, None))
+        choice = rule.choose(Unplaced(), three())
         chosen.append(choice.partition)
         rule.appended("orders", choice.partition, size, full, three())
     return chosen
@@ -100,7 +100,7 @@ def test_kip_794_a_half_filled_batch_is_not_left_behind_before_twice_the_size():
 def test_without_a_key_only_partitions_with_a_leader_are_chosen():
     rule = DefaultPartitioner(seeded(), 1)
     for _ in range(50):
-        choice = rule.choose(None, b"", three(available=[1]), (None, None))
+        choice = rule.choose(Unplaced(), three(available=[1]))
         rule.appended("orders", choice.partition, 10, True, three(available=[1]))
         assert choice.partition == 1
 
@@ -109,7 +109,7 @@ def test_ignore_keys_spreads_keyed_records_too():
     rule = DefaultPartitioner(seeded(), 1, ignore_keys=True)
     chosen = set()
     for _ in range(50):
-        choice = rule.choose(b"alice", b"", three(), (None, None))
+        choice = rule.choose(Unplaced(b"alice"), three())
         rule.appended("orders", choice.partition, 10, True, three())
         chosen.add(choice.partition)
     assert chosen == {0, 1, 2}
@@ -117,7 +117,7 @@ def test_ignore_keys_spreads_keyed_records_too():
 
 def test_round_robin_takes_each_partition_in_turn_whatever_the_key():
     rule = RoundRobinPartitioner()
-    chosen = [rule.choose(key, None, three(), (None, None)).partition for key in (b"a", b"a", None, b"a", b"a", None)]
+    chosen = [rule.choose(Unplaced(key), three()).partition for key in (b"a", b"a", None, b"a", b"a", None)]
     assert chosen == [0, 1, 2, 0, 1, 2]
 
 
@@ -125,24 +125,24 @@ def test_a_function_of_key_all_and_available_is_a_partitioner():
     def vip(key, all_partitions, available):
         return all_partitions[-1] if key == b"vip" else all_partitions[0]
 
-    rule = partitioner(vip, seeded(), 16384)
-    assert [rule.choose(key, None, three(), (None, None)).partition for key in (b"vip", b"bob")] == [2, 0]
-    assert rule.choose(b"vip", None, three(), (None, None)).how == "chosen by vip"
+    rule = partitioner(vip)
+    assert [rule.choose(Unplaced(key), three()).partition for key in (b"vip", b"bob")] == [2, 0]
+    assert rule.choose(Unplaced(b"vip"), three()).how == "chosen by vip"
 
 
 def test_a_partitioner_of_kafka_python_works_unchanged():
     from kafka.partitioner import DefaultPartitioner as KafkaPythons
 
-    choice = partitioner(KafkaPythons(), seeded(), 16384).choose(b"21", b"", three(), ("21", ""))
+    choice = partitioner(KafkaPythons()).choose(Unplaced(b"21", b"", ("21", "")), three())
     assert choice.partition == to_positive(murmur2(b"21")) % 3
 
 
 @pytest.mark.parametrize("answer", [3, -1, None, "0", True, 1.0])
 def test_an_answer_that_is_no_partition_is_refused_in_plain_words(answer):
     with pytest.raises(ValueError, match=r"the partitioner <lambda> returned .*; orders has partitions 0 to 2"):
-        CustomPartitioner(lambda *_: answer).choose(b"", b"", three(), (None, None))
+        CustomPartitioner(lambda *_: answer).choose(Unplaced(b""), three())
 
 
 def test_a_partitioner_that_is_none_of_these_is_refused():
     with pytest.raises(ValueError, match="round_robin"):
-        partitioner("random", seeded(), 16384)
+        partitioner("random")

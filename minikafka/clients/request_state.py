@@ -1,0 +1,99 @@
+"""When a request may be sent, and when it is worth another try: the one place in the clients that knows about retries.
+
+Metadata, a group's coordinator, a producer id, offsets, records, commits, heartbeats, a place in a group: for each of
+these a client has a RequestState, as the Java client does. It asks for one thing once at a time. When the connection is
+lost, or the broker refuses with an error that may pass, it asks again after retry_backoff_ms, and after a refusal by
+the wrong broker it first finds out which one is the right one. When the broker refuses for good, the client gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.clients.connection import Client, OnResponse
+
+BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
+
+
+class Guide(Protocol):
+    """Tells a client which broker to ask: its metadata, or the look-up of a group's coordinator."""
+
+    def doubt(self, error: Error) -> None:
+        """A broker has refused a request with this error. If the broker was the wrong one, ask for the right one."""
+
+
+class RequestState:
+    """The state of one request that a client repeats. guide: what has named the broker to ask."""
+
+    def __init__(self, client: Client, guide: Guide | None = None) -> None:
+        self.at_ms = 0  # not to be sent before
+        self.in_flight = False
+        self._client = client
+        self._guide = guide
+        self._attempt = 0
+
+    @property
+    def is_due(self) -> bool:
+        return not self.in_flight and self.at_ms <= self._client.now_ms
+
+    def next_work(self, chance: int | None) -> int | None:
+        """When it can be sent, in ms; None: when something arrives. chance: when its broker can be sent to."""
+        if self.in_flight:
+            return None
+        return self.at_ms if self.at_ms > self._client.now_ms else chance
+
+    def sent(self, answered: Callable[[Message], None], failed: Callable[[], None] = lambda: None) -> OnResponse:
+        """Note that it is being sent, and return what the connection calls with the answer.
+
+        answered: gets the answer. failed: called when the connection is lost, after backing off. Neither is called
+        after give_up().
+        """
+        self.in_flight = True
+        self._attempt += 1
+        attempt = self._attempt
+
+        def take(response: Message | None) -> None:
+            if attempt != self._attempt:
+                return
+            self.in_flight = False
+            if response is None:
+                self.back_off()
+                failed()
+            else:
+                answered(response)
+
+        return take
+
+    def give_up(self) -> None:
+        """Ignore the answer to the request in flight."""
+        self.in_flight = False
+        self._attempt += 1
+
+    def back_off(self) -> None:
+        self.at_ms = self._client.now_ms + self._client.retry_backoff_ms
+
+    def refused(self, error: Error) -> bool:
+        """A broker has refused it. Returns whether another try, after the back-off, may succeed."""
+        if self._guide is not None:
+            self._guide.doubt(error)
+        if error.retriable:
+            self.back_off()
+        return error.retriable
+
+
+class ExponentialBackoff(NamedTuple):
+    """Each wait is twice as long as the last one, give or take a fifth (KIP-580). random: 0 <= random() < 1."""
+
+    first_ms: int
+    longest_ms: int
+    random: Callable[[], float]
+
+    def wait_ms(self, attempts: int) -> int:
+        """How long to wait after so many failed attempts."""
+        wait = min(self.first_ms * BACKOFF_BASE ** min(attempts - 1, 30), self.longest_ms)
+        return min(int(wait * (1 + BACKOFF_JITTER * (2 * self.random() - 1))), self.longest_ms)

@@ -1,0 +1,49 @@
+"""The admin client: one request, one answer, from a given broker or any (in KRaft each passes changes on)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.clients.connection import Client
+from minikafka.clients.future import Future
+from minikafka.clients.metadata import Address
+from minikafka.clients.questions import Question
+from minikafka.clock import Now
+from minikafka.trace import Trace
+
+
+class AdminRequest(Question):
+    """node: the id of the broker to ask; None: any."""
+
+    def __init__(self, client: Client, api: str, body: dict[str, Any], node: int | None) -> None:
+        super().__init__(client)
+        self._client = client
+        self._api, self._body, self._node = api, body, node
+
+    def attempt(self) -> None:
+        node = self._client.any_node() if self._node is None else self._client.ready(self._node)
+        if node is not None:
+            self._client.request(node, self._api, self._body, self.state.sent(self.succeed))
+
+    def chance(self) -> int | None:
+        client = self._client
+        return client.next_chance() if self._node is None else client.chance(client.nodes.get(self._node))
+
+
+class Admin(Client):
+    """Requests whose connection is lost are sent again, until the shell gives them up."""
+
+    def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace) -> None:
+        super().__init__(name, bootstrap, trace, {})
+
+    def call(self, api: str, body: dict[str, Any], now: Now, node: int | None = None) -> Future:
+        """The future's value is the response as it came, its error codes not looked at."""
+        self._enter(now)
+        request = AdminRequest(self, api, body, node)
+        self.questions.add(request)
+        self._do_what_is_due()
+        return request
+
+    def busy(self) -> bool:
+        return bool(list(self.questions))
