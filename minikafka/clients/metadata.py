@@ -72,7 +72,8 @@ class Metadata:
     def ask(self, node: Node, done: Callable[[], None]) -> None:
         """Read the image from a ready node."""
         self._is_stale = False
-        self._may_ask_at = self._client.now_ms + self._client.retry_backoff_ms
+        self._state.back_off()
+        self._may_ask_at = self._state.at_ms
 
         def failed() -> None:
             self._is_stale, self._asks_at = False, self._state.at_ms

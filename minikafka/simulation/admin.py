@@ -46,4 +46,4 @@ class Admin(Client):
         return request
 
     def busy(self) -> bool:
-        return bool(list(self.questions))
+        return not all(question.is_done for question in self.questions)
