@@ -26,6 +26,22 @@ def chosen_for(value: str) -> Callable[[Event], bool]:
     return lambda event: event.kind == "PartitionChosen" and event.detail["value"] == value
 
 
+def retention_decides(event: Event) -> bool:
+    """A condition: in this event a log begins to start at a later offset."""
+    return event.kind == "LogStartOffsetAdvanced"
+
+
+def answered_from(offset: int) -> Callable[[Event], bool]:
+    """A condition: in this event a broker answers a reader that asked for records from this offset on."""
+    return lambda event: event.kind in ("RecordsFetched", "FetchRefused") and event.detail["offset"] == offset
+
+
+def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]:
+    """The offsets that consumers got, in the order they got them. reader: the client_id of one."""
+    polls = [event for event in trace if event.kind == "RecordsPolled" and reader in (None, event.node)]
+    return [offset for poll in polls for offset, _, _ in poll.detail["records"]]
+
+
 def partitions_chosen(trace: Iterable[Event], producer: str | None = None) -> list[tuple[str | None, int]]:
     """(key, partition) of every record, in the order in which producers chose. producer: the client_id of one."""
     chosen = [event for event in trace if event.kind == "PartitionChosen" and producer in (None, event.node)]

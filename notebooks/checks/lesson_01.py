@@ -14,30 +14,30 @@ TWO = (("append", 10, "a"), ("append", 20, "b"))
 
 EXIT_TICKET = (
     Question(
-        "billing has read offset 16, audit starts",
-        right=1,
-        why="1. Reading removes nothing: audit gets 0 to 16, as billing did. Each reader has a position of its own.",
+        "log start offset 4, log end offset 16, and audit starts",
+        right=2,
+        why="2. Reading removes nothing: audit gets 4 to 15. Offset 16 will be that of the next record.",
     ),
     Question(
-        "retention.ms is one day, a record is 30 hours old",
+        "retention.ms is one day, a record is 30 hours old, its segment's newest 20",
         right=3,
         why="3. Retention deletes whole segments. The record goes when the newest record of its segment is too old.",
     ),
     Question(
         "a reader asks for offset 2, and the log starts at 8",
-        right=2,
-        why="2. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own auto.offset.reset says where it goes on.",
+        right=3,
+        why="3. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own auto.offset.reset says where it goes on.",
     ),
     Question(
-        "created is in partition 1, paid in partition 0",
-        right=3,
-        why="3. Kafka keeps the order within a partition, and promises nothing across partitions.",
+        "s1 in partition 2, s2 in partition 0, one reader",
+        right=1,
+        why="1. Kafka keeps the order within a partition, and promises nothing across partitions.",
         lesson="00",
     ),
     Question(
-        "why alice's paid went to another partition than her created",
-        right=2,
-        why="2. The partition is computed from the key and the number of partitions, and that number had changed.",
+        "the records of some sensors are read out of order since yesterday",
+        right=1,
+        why="1. The partition is computed from the key and the number of partitions. A new number moves many keys.",
         lesson="00",
     ),
 )

@@ -48,4 +48,4 @@ class TinyLog:
 
 
 # %% exit ticket
-lesson("01").exit_ticket(1, 3, 2, 3, 2)
+lesson("01").exit_ticket(2, 3, 3, 1, 1)

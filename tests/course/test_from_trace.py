@@ -1,6 +1,7 @@
 """What lessons ask of a trace."""
 
 from minikafka import Cluster
+from minikafka.clients.structs import TopicPartition
 from minikafka.course import from_trace
 
 
@@ -22,6 +23,29 @@ def grown():
 
 def test_the_order_in_which_values_were_read():
     assert from_trace.order_read(grown()) == "paid, then created, then asked"
+
+
+def test_the_offsets_that_were_read_by_all_or_by_one():
+    trace = grown()
+    reader = next(event.node for event in trace if event.kind == "RecordsPolled")
+    assert from_trace.offsets_read(trace) == from_trace.offsets_read(trace, reader) == [0, 0, 0]
+    assert from_trace.offsets_read(trace, "nobody") == []
+
+
+def test_what_retention_and_a_broker_decide_are_conditions_on_events():
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders")
+    producer = cluster.producer()
+    for _ in range(3):
+        producer.send("orders", value="created").get()
+    consumer = cluster.consumer("orders", auto_offset_reset="earliest")
+    consumer.poll(timeout_ms=1000)
+    cluster.delete_records("orders", 0, 2)
+    consumer.seek(TopicPartition("orders", 0), 1)
+    consumer.poll(timeout_ms=1000)
+    assert [event.detail["log_start_offset"] for event in filter(from_trace.retention_decides, cluster.trace)] == [2]
+    assert [event.kind for event in filter(from_trace.answered_from(1), cluster.trace)] == ["FetchRefused"]
+    assert [event.kind for event in filter(from_trace.answered_from(2), cluster.trace)] == ["RecordsFetched"]
 
 
 def test_the_partitions_that_producers_chose():
