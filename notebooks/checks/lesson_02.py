@@ -30,15 +30,15 @@ EXIT_TICKET = (
         why="2. The hash is taken modulo 5 now: about four keys in five go elsewhere. Old records stay where they are.",
     ),
     Question(
-        "created in partition 1, paid in partition 0, a reader of both",
-        right=3,
-        why="3. Kafka orders the records of a partition. Between partitions it promises nothing.",
+        "all readers get a topic's records in one order",
+        right=1,
+        why="1. Kafka orders the records of a partition. Between partitions it promises nothing.",
         lesson="00",
     ),
     Question(
-        "billing has read to the end, and audit begins at the start",
-        right=1,
-        why="1. Reading removes nothing. Each reader has its own position, and only retention takes records away.",
+        "billing needs last week's orders again",
+        right=3,
+        why="3. Reading removes nothing: seek sets the position back, as far as retention has left the log.",
         lesson="01",
     ),
 )

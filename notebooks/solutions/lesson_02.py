@@ -31,4 +31,4 @@ def route(key, all_partitions, available):
 
 
 # %% exit ticket
-lesson("02").exit_ticket(3, 1, 2, 3, 1)
+lesson("02").exit_ticket(3, 1, 2, 1, 3)

@@ -238,9 +238,9 @@ def test_one_broker_leads_many_partitions(topic):
 
 
 def test_librdkafka_hashes_keys_otherwise_than_java_does(topic, bootstrap):
-    from zlib import crc32
-
     from confluent_kafka import Producer
+
+    from minikafka.course.other_clients import librdkafka
 
     name, went = topic(partitions=3), {}
     for partitioner in ("consistent_random", "murmur2_random"):
@@ -255,7 +255,8 @@ def test_librdkafka_hashes_keys_otherwise_than_java_does(topic, bootstrap):
             on_delivery=lambda error, message, by=partitioner: went.update({by: message.partition()}),
         )
         producer.flush(30)
-    assert went == {"consistent_random": crc32(b"alice") % 3, "murmur2_random": (murmur2(b"alice") & 0x7FFFFFFF) % 3}
+    by_murmur2 = (murmur2(b"alice") & 0x7FFFFFFF) % 3
+    assert went == {"consistent_random": librdkafka(b"alice", [0, 1, 2], [0, 1, 2]), "murmur2_random": by_murmur2}
     assert went["consistent_random"] != went["murmur2_random"]
 
 

@@ -1,0 +1,11 @@
+"""Rules by which other clients than Java's choose the partition of a record, for `producer(partitioner=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+
+def librdkafka(key: bytes, all_partitions: Sequence[int], available: Sequence[int]) -> int:
+    """librdkafka's default for a record with a key (`partitioner=consistent_random`)."""
+    return all_partitions[crc32(key) % len(all_partitions)]
