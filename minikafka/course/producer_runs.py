@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from minikafka.faults import Delay
@@ -19,6 +19,16 @@ def written(trace: Iterable[Event]) -> list[str]:
 def in_order(trace: Iterable[Event]) -> str:
     """The numbers of the orders in the log: "0 1 2" for the values "order 0", "order 1", "order 2"."""
     return " ".join(value.removeprefix("order ") for value in written(trace))
+
+
+def after_the_loss(event: Event) -> bool:
+    """A condition: in this event a producer, which misses an answer, puts a batch back into its queue."""
+    return event.kind == "BatchRetried"
+
+
+def heard_after(at_ms: int) -> Callable[[Event], bool]:
+    """A condition: in this event, later than at_ms, a program hears how the sending of its records went."""
+    return lambda event: event.at > at_ms and event.kind in ("RecordsAcknowledged", "SendFailed")
 
 
 def waits(trace: Iterable[Event]) -> list[int]:

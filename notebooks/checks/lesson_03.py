@@ -8,9 +8,9 @@ from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
 EXIT_TICKET = (
     Question(
-        "acks=all, no idempotence, and the answer to a request is lost",
+        "acks=all, no idempotence; a request is lost, then the answer to its retry",
         right=2,
-        why="2. The producer can't tell a lost answer from a lost request. It sends again; the broker writes again.",
+        why="2. The broker never saw the first. It wrote the retry, and the next one again: it can't tell them apart.",
     ),
     Question(
         "acks=0, and a request is lost",
@@ -18,7 +18,7 @@ EXIT_TICKET = (
         why="3. Nobody waits for an answer, so nobody notices: the future was done as soon as the request had left.",
     ),
     Question(
-        "an idempotent producer crashes after a send; its program starts again and sends the same order",
+        "an idempotent producer crashes after an acknowledgement; its program sends the order again",
         right=1,
         why="1. The new producer has another producer id. To the broker its first batch is new, whatever is in it.",
     ),
