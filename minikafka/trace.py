@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Cause = tuple[Any, Any]
 HOUR_MS = 3_600_000
 SENTENCE_CHARACTERS = 1000  # the longest sentence of an event; clients name groups, members and keys as they like
 
 # One sentence a kind. The names in braces are keys of the event's detail; a missing one would be a bug in the emitter.
+# {why} is for people and may be worded anew at any time; what happened is in `reason`, a code of REASONS below.
+# {message} is what Kafka's error says, beside `error`, its name.
 SENTENCES = {
     # broker and storage
     "TopicCreated": "topic {topic} created with {partitions} partition(s)",
@@ -28,16 +30,16 @@ SENTENCES = {
     "SegmentDeleted": "{topic}-{partition} deleted the segment of offsets {base_offset} up to {next_offset}: {why}",
     "SegmentsCompacted": "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
     "{records_after} of {records_before} records are left",
-    "CompactionFailed": "{topic}-{partition} is not compacted any more: {why}",
+    "CompactionFailed": "{topic}-{partition} is not compacted any more: {message}",
     "LogStartOffsetAdvanced": "log start offset of {topic}-{partition} advanced to {log_start_offset}: {why}",
     "LogTruncated": "{topic}-{partition} truncated: the log ends at offset {log_end_offset} now",
     "LogRecovered": "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes} bytes dropped: {why}",
     "ProducerIdAssigned": "producer id {producer_id} given out with epoch {producer_epoch}",
     "DuplicateRecognized": "batch for {topic}-{partition} is there already, from offset {base_offset}",
-    "BatchRefused": "batch for {topic}-{partition} refused with {error}: {why}",
+    "BatchRefused": "batch for {topic}-{partition} refused with {error}: {message}",
     "RecordsFetched": "{topic}-{partition} read from offset {offset} up to {next_offset}",
     "FetchRefused": "fetch of {topic}-{partition} at offset {offset} refused with {error}",
-    "NodeStopped": "stopped: {why}",
+    "NodeStopped": "stopped: {message}",
     # group coordinator
     "GroupLoaded": "groups of __consumer_offsets-{partition} loaded: {groups}",
     "GroupStateChanged": "group {group}: {was} -> {state} ({why})",
@@ -56,7 +58,7 @@ SENTENCES = {
     "ClientClosed": "closed",
     "RequestSent": "sent {api} v{version} to {to}",
     "ResponseReceived": "received the answer to {api} from {from_node}",
-    "PartitionChosen": "key {key} goes to partition {partition} of {topic}: {how}",
+    "PartitionChosen": "key {key} goes to partition {partition} of {topic}: {why}",
     "BatchFilled": "batch {batch} for {topic}-{partition} is full with {count} record(s), {size_bytes} bytes",
     "BatchSent": "batch {batch} sent to {topic}-{partition} with {count} record(s), attempt {attempt}: {why}",
     "BatchRetried": "batch {batch} for {topic}-{partition} is tried again in {backoff_ms} ms: {why}",
@@ -91,6 +93,46 @@ SENTENCES = {
     "ProgramFailed": "program {program} failed: {error}",
 }
 
+# Why something happened, as code reads it: the codes that the `reason` of an event of this kind can be.
+REASONS = {
+    # broker and storage
+    "SegmentRolled": {"segment_bytes", "segment_ms", "max_compaction_lag_ms", "large_offset", "index_full",
+                      "all_are_deleted"},
+    "SegmentDeleted": {"retention_bytes", "retention_ms", "log_start_offset"},
+    "LogStartOffsetAdvanced": {"retention_bytes", "retention_ms", "log_start_offset", "delete_records"},
+    "LogRecovered": {"whole", "damaged"},
+    # group coordinator; of a classic group, the events of coordinators/classic_states.py
+    "GroupStateChanged": {"member_joins", "member_leaves", "session_timeout", "rebalance_timeout", "all_joined",
+                          "nobody_joined", "leader_assigned", "assignment_lost", "sync_timeout",
+                          "group_epoch", "target_assignment", "reconciliation"},
+    "RebalanceStarted": {"member_joins", "member_leaves", "session_timeout", "assignment_lost", "sync_timeout",
+                         "subscription", "topics"},
+    "MemberJoined": {"new", "static_member_replaced"},
+    "MemberLeft": {"goodbye", "session_timeout", "rebalance_timeout", "sync_timeout", "static_member_replaced"},
+    # clients
+    "PartitionChosen": {"murmur2", "sticky", "round_robin", "own_rule", "program"},
+    "BatchSent": {"full", "linger_ms", "flush", "buffer_memory", "retry"},
+    "BatchRetried": {"connection_lost", "request_timeout_ms", "refused"},
+    "PositionReset": {"committed", "auto_offset_reset", "out_of_range", "program"},
+    # members of a group: the events of MOVES in clients/classic_membership.py and clients/consumer_membership.py
+    "MemberStateChanged": {"join_sent", "member_id_given", "all_joined", "share_received", "refused", "out",
+                           "polled", "all_dropped", "share_is_new", "share_is_had", "reconciled", "said_so",
+                           "said_so_but_share_is_new", "left", "put_out", "overdue", "leaves"},
+    "PollOverdue": {"max_poll_interval_ms"},
+    # simulation
+    "MessageLost": {"fault_plan"},
+}  # fmt: skip
+
+
+class Reason(NamedTuple):
+    """Why something happened. code: one of REASONS, for programs. sentence: for people."""
+
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
 
 def moment(at_ms: int, thousandths: bool = True) -> str:
     """A time as people read it: "12.400 s", from one hour on "day 13 00:10:00"; day 0 begins at time 0.
@@ -120,7 +162,8 @@ class Event:
 
     id: (node, number), numbered from 1 on each node. at: ms since the cluster or the server started. cause: the id of
     an earlier event, or (connection, correlation id) while a broker serves a request; the client's RequestSent names
-    the same two. detail: JSON values, keyed as in SENTENCES (some kinds carry more).
+    the same two. detail: JSON values, keyed as in SENTENCES (some kinds carry more). Where it says `why`, `reason` is
+    the code of REASONS for it.
     """
 
     id: tuple[str, int]
@@ -171,9 +214,14 @@ class Trace:
     def __bool__(self) -> bool:
         return bool(self.listeners)
 
-    def emit(self, kind: str, *, cause: Cause | None = None, **detail: Any) -> tuple[str, int]:
+    def emit(
+        self, kind: str, *, cause: Cause | None = None, why: Reason | None = None, **detail: Any
+    ) -> tuple[str, int]:
         """Tell all listeners; returns the event's id, to be the cause of a later one."""
         assert kind in SENTENCES, f"a trace event needs its sentence: {kind}"
+        if why is not None:
+            assert why.code in REASONS[kind], f"{kind} knows no reason {why.code!r}"
+            detail |= {"reason": why.code, "why": why.sentence}
         self._number += 1
         event = Event((self.node, self._number), self.now, self.node, kind, cause or self.cause, detail)
         for listener in self.listeners:

@@ -231,7 +231,7 @@ class Broker:
         if self.stopped is None:
             self.stopped = f"node {self.node_id} stops: {error.message}"
             if self.trace:
-                self.trace.emit("NodeStopped", why=error.message)
+                self.trace.emit("NodeStopped", error=error.error.name, message=error.message)
 
     # -- inside
 

@@ -13,6 +13,7 @@ from minikafka.clients.connection import Node
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.serializers import apply
 from minikafka.clients.structs import ConsumerRecord, TopicPartition, sizes
+from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
 from minikafka.wire.schema import Message
@@ -64,7 +65,7 @@ class Assigned:
     stopped: bool = False
     high_watermark: int | None = None
     fetched: Fetched | None = None
-    why: str = ""
+    why: Reason | None = None
     started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
     seeks: int = 0
     leader_epoch: int = -1  # of the last record handed over
@@ -86,7 +87,7 @@ class Assigned:
         return self.fetched is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
-        self.position, self.reset, self.resetting, self.fetched, self.why = offset, reset, False, None, ""
+        self.position, self.reset, self.resetting, self.fetched, self.why = offset, reset, False, None, None
         self.started_at_end = False
         self.seeks += 1
 
@@ -170,7 +171,8 @@ class Fetcher:
                 held.fetched = Fetched(offset, items(part.records, offset, config["check_crcs"]), cause)
         elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
             held.move(None)
-            held.why = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
+            sentence = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
+            held.why = Reason("out_of_range", sentence)
         elif not held.fetch.refused(error):
             self._consumer.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
 

@@ -33,6 +33,7 @@ from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import CommitFailedError, refusal
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
+from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Membership:
         if self.state in self.heartbeat_states and deadline is not None and deadline <= self.consumer.now_ms:
             seconds = self.consumer.config["max_poll_interval_ms"] / 1000
             why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-            self.emit("PollOverdue", member=self.member_id, why=why)
+            self.emit("PollOverdue", member=self.member_id, why=Reason("max_poll_interval_ms", why))
             self.poll_overdue(why)
 
     def raises(self) -> bool:
@@ -190,7 +191,7 @@ class Membership:
         """Move to the state that follows on this event. why: for the trace, in plain words."""
         was, self.state = self.state, self.moves[self.state, event]
         if was != self.state:
-            self.emit("MemberStateChanged", member=self.member_id, was=was, state=self.state, why=why)
+            self.emit("MemberStateChanged", member=self.member_id, was=was, state=self.state, why=Reason(event, why))
 
     def emit(self, kind: str, /, **detail: Any) -> None:
         if self.consumer.trace:

@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minikafka.trace import Reason
+
+STICKS = Reason("sticky", "no key: stays with this partition until batch.size bytes went there")
+BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random, until batch.size bytes went there")
+
 
 class Choice(NamedTuple):
-    """The partition, why in plain words, and the murmur2 hash where one decided."""
+    """The partition, why, and the murmur2 hash where one decided. rule: the name of somebody's own, where that did."""
 
     partition: int
-    how: str
+    why: Reason
     hash: int | None = None
+    rule: str | None = None
 
 
 class Partitions(NamedTuple):
@@ -84,13 +90,13 @@ class DefaultPartitioner(Partitioner):
         if record.key is not None and not self._ignore_keys:
             hashed = murmur2(record.key)
             count = len(partitions.all)
-            return Choice(to_positive(hashed) % count, f"murmur2(key) % {count}", hashed)
+            return Choice(to_positive(hashed) % count, Reason("murmur2", f"murmur2(key) % {count}"), hashed)
         partition, _ = self._sticky.get(partitions.topic, (-1, 0))
         if partition in partitions.all:
-            return Choice(partition, "no key: stays with this partition until batch.size bytes went there")
+            return Choice(partition, STICKS)
         partition = self._pick(partitions)
         self._sticky[partitions.topic] = (partition, 0)
-        return Choice(partition, "no key: a partition at random, until batch.size bytes went there")
+        return Choice(partition, BEGINS_TO_STICK)
 
     def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
         sticky, sent = self._sticky.get(topic, (-1, 0))
@@ -119,4 +125,4 @@ class RoundRobinPartitioner(Partitioner):
         turn = self._next.get(partitions.topic, 0)
         self._next[partitions.topic] = turn + 1
         pool = partitions.available or partitions.all
-        return Choice(pool[turn % len(pool)], "round-robin: each partition in turn")
+        return Choice(pool[turn % len(pool)], Reason("round_robin", "round-robin: each partition in turn"))

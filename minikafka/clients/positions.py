@@ -13,12 +13,10 @@ from minikafka.clients.errors import NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
 from minikafka.clients.offsets import EARLIEST, LATEST, OffsetLookup
 from minikafka.clients.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from minikafka.trace import Reason
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
-
-AT_THE_END = 'auto_offset_reset is "latest"'
-
 
 Snapshot = dict[TopicPartition, tuple[Assigned, int]]  # each partition as it was, and how many seeks it had seen
 
@@ -52,7 +50,7 @@ class Positions:
 
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
         asked = self._asked(partitions)
-        why = f"group {self._consumer.config['group_id']} has committed it"
+        why = Reason("committed", f"group {self._consumer.config['group_id']} has committed it")
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
             none = []
@@ -72,7 +70,7 @@ class Positions:
 
     def _reset(self, partitions: list[TopicPartition]) -> None:
         questions: dict[TopicPartition, int] = {}
-        whys: dict[TopicPartition, str] = {}
+        whys: dict[TopicPartition, Reason] = {}
         for partition in partitions:
             held = self._consumer.assigned[partition]
             where = held.reset or self._consumer.config["auto_offset_reset"]
@@ -82,7 +80,9 @@ class Positions:
                 )
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
-            why = f"the program asked for the {where} offset" if held.reset else f'auto_offset_reset is "{where}"'
+            why = Reason("auto_offset_reset", f'auto_offset_reset is "{where}"')
+            if held.reset:
+                why = Reason("program", f"the program asked for the {where} offset")
             whys[partition] = held.why or why
         asked = self._asked(questions)
 
@@ -90,7 +90,8 @@ class Positions:
             held = self._as_asked(asked, partition)
             if held is not None:
                 held.move(answer.offset)
-                held.started_at_end = whys[partition] == AT_THE_END
+                configured = whys[partition].code == "auto_offset_reset"
+                held.started_at_end = configured and questions[partition] == LATEST
                 self._tell(partition, answer.offset, whys[partition])
 
         if questions:
@@ -116,7 +117,7 @@ class Positions:
         for held, _ in asked.values():
             held.resetting = False
 
-    def _tell(self, partition: TopicPartition, offset: int, why: str) -> None:
+    def _tell(self, partition: TopicPartition, offset: int, why: Reason) -> None:
         if self._consumer.trace:
             topic, number = partition
             self._consumer.trace.emit("PositionReset", topic=topic, partition=number, offset=offset, why=why)

@@ -30,7 +30,7 @@ from minikafka.clients.producer_config import checked
 from minikafka.clients.request_state import ExponentialBackoff, RequestState
 from minikafka.clients.structs import TopicPartition, text
 from minikafka.clock import Now
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import encode_batch
 from minikafka.wire.schema import Message
@@ -105,7 +105,7 @@ class Producer(Client):
             self.trace.emit(
                 "PartitionChosen",
                 topic=topic, partition=choice.partition, partitions=len(known), key=text(key), value=text(value),
-                how=choice.how, hash=choice.hash, batch=batch.number,
+                why=choice.why, hash=choice.hash, rule=choice.rule, batch=batch.number,
             )  # fmt: skip
             for full in filled:
                 self.trace.emit("BatchFilled", **full.told(), size_bytes=full.size_bytes)
@@ -166,7 +166,7 @@ class Producer(Client):
         if given not in partitions.all:
             highest = partitions.all[-1]
             raise ValueError(f"{partitions.topic} has no partition {given!r}: its partitions are 0 to {highest}")
-        return Choice(given, "the program said so")
+        return Choice(given, Reason("program", "the program said so"))
 
     def _ready_partitions(self) -> list[TopicPartition]:
         """Partitions with a batch to send now; the one that waited longest comes first."""
@@ -187,7 +187,7 @@ class Producer(Client):
 
     def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
         room = self.config["max_request_size"]
-        batches: dict[Batch, str] = {}
+        batches: dict[Batch, Reason] = {}
         for partition in partitions:
             first = self.accumulator.queues[partition][0]
             if batches and first.size_bytes > room:
@@ -221,17 +221,19 @@ class Producer(Client):
             for batch in batches:
                 self._succeed(batch, -1, -1)
 
-    def _why_now(self, partition: TopicPartition) -> str:
-        """What made a partition's first batch leave, in plain words."""
+    def _why_now(self, partition: TopicPartition) -> Reason:
+        """What made a partition's first batch leave."""
         queue = self.accumulator.queues[partition]
         linger_ms = self.config["linger_ms"]
         if queue[0].attempts:
-            return f"tried again after {self.now_ms - queue[0].failed_ms} ms"
+            return Reason("retry", f"tried again after {self.now_ms - queue[0].failed_ms} ms")
         if queue[0].closed or len(queue) > 1:
-            return "it is full"
+            return Reason("full", "it is full")
         if self.now_ms - queue[0].created_ms >= linger_ms:
-            return f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0"
-        return "the program flushes" if self.flushing else "buffer_memory is used up"
+            return Reason("linger_ms", f"linger_ms={linger_ms} has passed" if linger_ms else "linger_ms=0")
+        if self.flushing:
+            return Reason("flush", "the program flushes")
+        return Reason("buffer_memory", "buffer_memory is used up")
 
     def _encode(self, batch: Batch) -> bytes:
         return encode_batch(
@@ -248,7 +250,9 @@ class Producer(Client):
             for batch in batches:
                 waited_ms = self.now_ms - batch.sent_ms
                 in_time = waited_ms < self.request_timeout_ms
-                why = "the connection was lost" if in_time else f"no answer for {waited_ms / 1000:g} s"
+                why = Reason("connection_lost", "the connection was lost")
+                if not in_time:
+                    why = Reason("request_timeout_ms", f"no answer for {waited_ms / 1000:g} s")
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
         answers = {
@@ -263,9 +267,10 @@ class Producer(Client):
                 known = error is Error.NONE
                 self._succeed(batch, answer.base_offset if known else -1, answer.log_append_time_ms if known else -1)
             else:
-                self._retry_or_fail(batch, error, answer.error_message, f"the broker said {error.name}")
+                why = Reason("refused", f"the broker said {error.name}")
+                self._retry_or_fail(batch, error, answer.error_message, why)
 
-    def _retry_or_fail(self, batch: Batch, error: Error, message: str | None, why: str) -> None:
+    def _retry_or_fail(self, batch: Batch, error: Error, message: str | None, why: Reason) -> None:
         batch.attempts += 1
         # A gap because an earlier batch is on its way again is no reason to give up (KIP-98).
         behind = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and self._numbered[batch.partition][0] is not batch
@@ -344,7 +349,7 @@ class Producer(Client):
         self._renumber = self._renumber or batch.base_sequence >= 0
         self._forget(batch)
         if self.trace:
-            self.trace.emit("SendFailed", **batch.told(), error=error.error.name, why=error.message)
+            self.trace.emit("SendFailed", **batch.told(), error=error.error.name, message=error.message)
         batch.fail(error)
 
     def _forget(self, batch: Batch) -> None:

@@ -41,7 +41,7 @@ from minikafka.coordinators.classic_records import empty_group_metadata, group_m
 from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE, TRANSITIONS
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.runtime import CoordinatorRecord, Decision
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -228,7 +228,7 @@ class ClassicGroup:
     def leave(self, leaving: Sequence[tuple[str, str | None, str | None]]) -> Decision:
         """LeaveGroup of (member id, instance id, reason) each; a static one may be named by its instance id alone."""
         results = []
-        left: dict[str, str] = {}
+        left: dict[str, Reason] = {}
         for member_id, instance_id, reason in leaving:
             result = {"member_id": member_id, "group_instance_id": instance_id, "error_code": Error.NONE}
             results.append(result)
@@ -238,7 +238,7 @@ class ClassicGroup:
                     raise KafkaError(Error.UNKNOWN_MEMBER_ID)
                 if named not in self._promised:
                     self.members.check(named, instance_id)
-                left[named] = f"it left: {reason}" if reason else "it said goodbye"
+                left[named] = Reason("goodbye", f"it left: {reason}" if reason else "it said goodbye")
             except KafkaError as error:
                 result["error_code"] = error.error
         answer = {"members": results, "error_code": Error.NONE}
@@ -338,7 +338,7 @@ class ClassicGroup:
         self._new.add(member.member_id)
         self._sessions.set(member.member_id, now.monotonic_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.members.put(member)
-        self._tell_joined(member, request.reason or "it is new")
+        self._tell_joined(member, Reason("new", request.reason or "it is new"))
         return self._wait_to_join(wait, member.member_id, f"{member.client_id} joins", now)
 
     def _update_and_join(self, wait: Wait, member: ClassicMember, why: str, now: Now) -> Decision | None:
@@ -347,7 +347,7 @@ class ClassicGroup:
 
     def _replace(self, former_id: str, member: ClassicMember, now: Now) -> None:
         """A static member is another process now. The former one is fenced."""
-        why = f"{member.instance_id} came back as another process"
+        why = Reason("static_member_replaced", f"{member.instance_id} came back as another process")
         self._end(self.joining, former_id, {"error_code": Error.FENCED_INSTANCE_ID, "member_id": former_id})
         self._end(self.syncing, former_id, {"error_code": Error.FENCED_INSTANCE_ID})
         self.members = self.members.replaced(former_id, member)
@@ -368,15 +368,15 @@ class ClassicGroup:
         self.heard(member_id, now)
         if self.state == PREPARING:
             return self._complete_if_all_joined(now)
-        return self._prepare("member_joins", why, now)
+        return self._prepare(Reason("member_joins", why), now)
 
-    def _leave(self, left: Mapping[str, str], now: Now) -> Decision | None:
+    def _leave(self, left: Mapping[str, Reason], now: Now) -> Decision | None:
         names = [self.members[each].client_id if each in self.members else each for each in left]
         for member_id, why in left.items():
             self.remove(member_id, why, now)
-        return self._after_removal("member_leaves", f"{', '.join(names)} left", now)
+        return self._after_removal(Reason("member_leaves", f"{', '.join(names)} left"), now)
 
-    def remove(self, member_id: str, why: str, now: Now) -> None:
+    def remove(self, member_id: str, why: Reason, now: Now) -> None:
         """Out, whether it goes by itself or not. What it waits for is refused."""
         self._end(self.joining, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": ""})
         self._end(self.syncing, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID})
@@ -391,14 +391,14 @@ class ClassicGroup:
         self._new.discard(member_id)
         self._sessions.set(member_id, None)
 
-    def _after_removal(self, event: str, why: str, now: Now) -> Decision | None:
+    def _after_removal(self, why: Reason, now: Now) -> Decision | None:
         if self.state in (STABLE, COMPLETING):
-            return self._prepare(event, why, now)
+            return self._prepare(why, now)
         return self._complete_if_all_joined(now) if self.state == PREPARING else None
 
     # -- change: the rebalance
 
-    def _prepare(self, event: str, why: str, now: Now) -> Decision | None:
+    def _prepare(self, why: Reason, now: Now) -> Decision | None:
         """Everybody must join again. An empty group gathers members for a while first (KIP-134)."""
         was_empty = self.state == EMPTY
         if self.state == COMPLETING:
@@ -407,7 +407,7 @@ class ClassicGroup:
         self.unsynced.clear()
         self._sync_deadline_ms = None
         self._gathering, self._newcomer = was_empty, False
-        self._move(event, why)
+        self._move(why)
         if self._trace:
             self._trace.emit("RebalanceStarted", group=self.group_id, generation=self.generation, why=why)
         timeout_ms = self.members.rebalance_timeout_ms
@@ -419,7 +419,7 @@ class ClassicGroup:
     def _complete_if_all_joined(self, now: Now) -> Decision | None:
         if self._gathering or not self._all_joined:
             return None
-        return self._complete_join("all_joined", "all members have joined", now)
+        return self._complete_join(Reason("all_joined", "all members have joined"), now)
 
     @property
     def _all_joined(self) -> bool:
@@ -434,15 +434,15 @@ class ClassicGroup:
             self._join_deadline_ms = now.monotonic_ms + delay_ms
             return None
         if self._gathering:
-            return self._complete_join("all_joined", "it has waited for more members long enough", now)
-        return self._complete_join("rebalance_timeout", "the rebalance timeout is over", now)
+            return self._complete_join(Reason("all_joined", "it has waited for more members long enough"), now)
+        return self._complete_join(Reason("rebalance_timeout", "the rebalance timeout is over"), now)
 
-    def _complete_join(self, event: str, why: str, now: Now) -> Decision | None:
+    def _complete_join(self, why: Reason, now: Now) -> Decision | None:
         """The barrier opens: who did not come is out (a static member keeps its place), the next generation begins."""
         self._join_deadline_ms = None
         for member in [each for each in self.members.values() if each.member_id not in self.joining]:
             if not member.is_static:
-                self.remove(member.member_id, "it did not join again in time", now)
+                self.remove(member.member_id, Reason("rebalance_timeout", "it did not join again in time"), now)
         self.unsynced.clear()
         if not self.members:
             become_empty = partial(self._become_empty, self.generation + 1)
@@ -455,7 +455,7 @@ class ClassicGroup:
         self.generation += 1
         self.protocol = self.members.elect_protocol()
         self.topics = self._subscribed()
-        self._move(event, why)
+        self._move(why)
         if self._trace:
             absent = [each for each in self.members if each not in self.joining]  # static ones
             self._trace.emit(
@@ -475,7 +475,7 @@ class ClassicGroup:
     def _become_empty(self, generation: int, now: Now) -> None:
         self.generation, self.protocol, self.empty_since_ms = generation, None, now.wall_ms
         self.topics = self._subscribed()
-        self._move("nobody_joined", "no member is left")
+        self._move(Reason("nobody_joined", "no member is left"))
 
     def _has_synced(self, member_id: str, now: Now) -> None:
         self.unsynced.pop(member_id, None)
@@ -489,7 +489,7 @@ class ClassicGroup:
     def _hand_out(self, shares: Mapping[str, bytes], now: Now) -> None:
         """The leader's assignment is committed: everybody gets its share, nothing if the leader forgot it."""
         self.shares = shares
-        self._move("leader_assigned", "the leader has assigned")
+        self._move(Reason("leader_assigned", "the leader has assigned"))
         if self._trace:
             tell_assignment(self._trace, self)
         for member_id in self.members:
@@ -502,7 +502,7 @@ class ClassicGroup:
     def _could_not_assign(self, error: KafkaError, now: Now) -> None:
         """The leader's assignment is not in the log, maybe never will be: all who wait for a share start over."""
         self._end_syncs({"error_code": error.error}, now)
-        self._prepare("assignment_lost", "the assignment could not be written", now)
+        self._prepare(Reason("assignment_lost", "the assignment could not be written"), now)
 
     def _end_syncs(self, answer: Answer, now: Now) -> None:
         for member_id in list(self.syncing):
@@ -523,8 +523,10 @@ class ClassicGroup:
                     result = self._complete_if_all_joined(now) or result
                 continue
             member = self.members[member_id]
-            self.remove(member_id, f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s", now)
-            result = self._after_removal("session_timeout", f"{member.client_id} was silent", now) or result
+            silent = f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s"
+            self.remove(member_id, Reason("session_timeout", silent), now)
+            why = Reason("session_timeout", f"{member.client_id} was silent")
+            result = self._after_removal(why, now) or result
         if self._join_deadline_ms is not None and self._join_deadline_ms <= now.monotonic_ms:
             result = self._join_time_is_up(now) or result
         if self._sync_deadline_ms is not None and self._sync_deadline_ms <= now.monotonic_ms:
@@ -536,8 +538,9 @@ class ClassicGroup:
         self._sync_deadline_ms = None
         late = list(self.unsynced)
         for member_id in late:
-            self.remove(member_id, "it never asked for its share", now)
-        return self._prepare("sync_timeout", "a member never asked for its share", now) if late else None
+            self.remove(member_id, Reason("sync_timeout", "it never asked for its share"), now)
+        why = Reason("sync_timeout", "a member never asked for its share")
+        return self._prepare(why, now) if late else None
 
     # -- small things
 
@@ -547,12 +550,13 @@ class ClassicGroup:
         if wait is not None:
             wait.finish(answer)
 
-    def _move(self, event: str, why: str) -> None:
-        was, self.state = self.state, TRANSITIONS[self.state, event].next_state
+    def _move(self, why: Reason) -> None:
+        """why: its code is the event that moves the group."""
+        was, self.state = self.state, TRANSITIONS[self.state, why.code].next_state
         if self._trace:
-            self._trace.emit("GroupStateChanged", group=self.group_id, was=was, state=self.state, event=event, why=why)
+            self._trace.emit("GroupStateChanged", group=self.group_id, was=was, state=self.state, why=why)
 
-    def _tell_joined(self, member: ClassicMember, why: str) -> None:
+    def _tell_joined(self, member: ClassicMember, why: Reason) -> None:
         if self._trace:
             self._trace.emit(
                 "MemberJoined",
@@ -560,7 +564,7 @@ class ClassicGroup:
                 why=why,
             )  # fmt: skip
 
-    def _tell_left(self, member_id: str, client_id: str, why: str) -> None:
+    def _tell_left(self, member_id: str, client_id: str, why: Reason) -> None:
         if self._trace:
             self._trace.emit("MemberLeft", group=self.group_id, member=member_id, client=client_id, why=why)
 

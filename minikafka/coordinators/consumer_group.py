@@ -64,7 +64,7 @@ from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.target_assignment import Target, assign, assignor_names, preferred_assignor
 from minikafka.coordinators.topic_watch import SeenTopics, look_at
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -95,7 +95,7 @@ class Draft:
 
     records: list[CoordinatorRecord] = field(default_factory=list)
     answer: Answer | None = None
-    why: dict[str, str] = field(default_factory=dict)
+    why: dict[str, Reason] = field(default_factory=dict)
     assignor: str = ""
     seen: SeenTopics | None = None
     heard: str = ""
@@ -142,11 +142,11 @@ class ConsumerGroup:
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
         members = self.state.members
-        silent = f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s"
+        silent = Reason("session_timeout", f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s")
         why = {}
         for member_id in self._revocations.overdue(now.monotonic_ms):
             seconds = members[member_id].rebalance_timeout_ms / 1000
-            why[member_id] = f"it did not give up partitions within {seconds:.2f} s"
+            why[member_id] = Reason("rebalance_timeout", f"it did not give up partitions within {seconds:.2f} s")
         why.update(dict.fromkeys(self._sessions.overdue(now.monotonic_ms), silent))
         return self._fence(why) if why else Draft()
 
@@ -257,7 +257,7 @@ class ConsumerGroup:
             was = self._replaced(self.state.members[replaces], body, draft)
         else:
             was = self.state.members.get(member_id) or ConsumerMember(member_id)
-            draft.why[member_id] = "it joins"
+            draft.why[member_id] = Reason("new", "it joins")
         return Step(was, messages.updated(was, body, client_id, client_host), replaces, owned)
 
     def _replaced(self, member: ConsumerMember, body: Message, draft: Draft) -> ConsumerMember:
@@ -276,8 +276,9 @@ class ConsumerGroup:
             target_record(self.group_id, new.member_id, target),
             new.current_assignment_record(self.group_id),
         ]
-        draft.why[member.member_id] = f"a new process of static member {body.instance_id} takes its place"
-        draft.why[new.member_id] = f"it takes the place of static member {body.instance_id}"
+        static = f"static member {body.instance_id}"
+        draft.why[member.member_id] = Reason("static_member_replaced", f"a new process of {static} takes its place")
+        draft.why[new.member_id] = Reason("static_member_replaced", f"it takes the place of {static}")
         return new
 
     def _next_group_epoch(self, step: Step, subscription_changed: bool, draft: Draft) -> int:
@@ -293,11 +294,10 @@ class ConsumerGroup:
         if subscription_changed or draft.seen.hash != known_hash:
             group_epoch += 1
             draft.records.append(self._group_epoch_record(group_epoch, draft.seen))
-            wants = f"{step.member.client_id} subscribes to {', '.join(topics) or 'nothing'}"
-            draft.why[THE_GROUP] = wants if subscription_changed else "subscribed topics changed"
+            wants = Reason("subscription", f"{step.member.client_id} subscribes to {', '.join(topics) or 'nothing'}")
+            draft.why[THE_GROUP] = wants if subscription_changed else Reason("topics", "subscribed topics changed")
         if self.state.has_partition_metadata:
-            key = {"group_id": self.group_id}
-            draft.records.append(CoordinatorRecord("ConsumerGroupPartitionMetadata", key, None))
+            draft.records.append(CoordinatorRecord("ConsumerGroupPartitionMetadata", {"group_id": self.group_id}, None))
         return group_epoch
 
     def _next_target(self, step: Step, group_epoch: int, now: Now, draft: Draft) -> tuple[int, Target]:
@@ -347,16 +347,16 @@ class ConsumerGroup:
                 partitions_pending_revocation={},
             )
             return Draft([away.current_assignment_record(self.group_id)], answer)
-        return self._fence({member.member_id: "it said goodbye"}, answer)
+        return self._fence({member.member_id: Reason("goodbye", "it said goodbye")}, answer)
 
-    def _fence(self, why: dict[str, str], answer: Answer | None = None) -> Draft:
+    def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
         """Remove members; what they had is free at once. why: by member id."""
         members = [self.state.members[member_id] for member_id in why]
         gone = Counter(topic for member in members for topic in member.subscribed_topic_names)
         topics = {topic for topic, count in self.state.subscribers.items() if count > gone[topic]}
         leavers = ", ".join(member.client_id for member in members)
         seen = look_at(topics, self._image)
-        draft = Draft([], answer, why | {THE_GROUP: f"{leavers} left"}, seen=seen)
+        draft = Draft([], answer, why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")}, seen=seen)
         for member in members:
             draft.records += member_tombstones(self.group_id, member.member_id)
         draft.records.append(self._group_epoch_record(self.state.group_epoch + 1, seen))

@@ -8,16 +8,16 @@ from typing import Any
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import JOIN_EPOCH, ConsumerMember, TopicPartition
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.schema import Message
 
 THE_GROUP = ""  # stands where a member id would
 
-# A record that can move the group to another state, as the event that moved it. Others are steps in between.
+# A record that can move the group to another state, as the reason. Others are steps in between.
 MOVES = {
-    "ConsumerGroupMetadata": "group epoch",
-    "ConsumerGroupTargetAssignmentMetadata": "target assignment",
-    "ConsumerGroupCurrentMemberAssignment": "reconciliation",
+    "ConsumerGroupMetadata": Reason("group_epoch", "group epoch"),
+    "ConsumerGroupTargetAssignmentMetadata": Reason("target_assignment", "target assignment"),
+    "ConsumerGroupCurrentMemberAssignment": Reason("reconciliation", "reconciliation"),
 }
 
 
@@ -32,13 +32,13 @@ class Events:
         self._noted: list[tuple[str, dict[str, Any]]] = []
         self._state = "Empty"
 
-    def tell(self, why: Mapping[str, str], assignor: str) -> None:
+    def tell(self, why: Mapping[str, Reason], assignor: str) -> None:
         """why: reasons by member id, or THE_GROUP. assignor: the one that made the target."""
         for kind, detail in self._noted:
             if "assignor" in detail:
                 detail["assignor"] = assignor
-            elif detail.get("why") == "":
-                detail["why"] = why.get(detail.get("member", THE_GROUP), "")
+            elif detail.get("why", "") is None:
+                detail["why"] = why[detail.get("member", THE_GROUP)]
             self._trace.emit(kind, **detail)
         self._noted.clear()
 
@@ -50,7 +50,7 @@ class Events:
             if name == "ConsumerGroupMemberMetadata":
                 self._member_came_or_left(state, key.member_id, was)
             elif name == "ConsumerGroupMetadata" and value is not None:
-                self._note("RebalanceStarted", generation=state.group_epoch, why="")
+                self._note("RebalanceStarted", generation=state.group_epoch, why=None)
             elif name == "ConsumerGroupTargetAssignmentMetadata" and value is not None:
                 target = {member_id: self._named(state.target[member_id]) for member_id in sorted(state.target)}
                 self._note(
@@ -60,17 +60,16 @@ class Events:
             elif name == "ConsumerGroupCurrentMemberAssignment" and value is not None:
                 self._reconciled(state, state.members[key.member_id])
             if name in MOVES and value is not None and state.name != self._state:
-                event = MOVES[name]
-                self._note("GroupStateChanged", was=self._state, state=state.name, event=event, why=event)
+                self._note("GroupStateChanged", was=self._state, state=state.name, why=MOVES[name])
         if name in MOVES and value is not None:
             self._state = state.name
 
     def _member_came_or_left(self, state: ConsumerGroupState, member_id: str, was: ConsumerMember | None) -> None:
         member = state.members.get(member_id)
         if was is None and member is not None:
-            self._note("MemberJoined", member=member_id, client=member.client_id, instance=member.instance_id, why="")
+            self._note("MemberJoined", member=member_id, client=member.client_id, instance=member.instance_id, why=None)
         elif was is not None and member is None:
-            self._note("MemberLeft", member=member_id, client=was.client_id, why="")
+            self._note("MemberLeft", member=member_id, client=was.client_id, why=None)
 
     def _reconciled(self, state: ConsumerGroupState, member: ConsumerMember) -> None:
         if member.member_epoch == JOIN_EPOCH:  # a static member's new process, before its first step
@@ -87,6 +86,7 @@ class Events:
         )
 
     def _note(self, kind: str, **detail: Any) -> None:
+        """why: None where the draft knows it."""
         self._noted.append((kind, {"group": self._group_id, **detail}))
 
     def _named(self, partitions: Iterable[TopicPartition]) -> list[list[str | int]]:

@@ -131,7 +131,7 @@ def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
     if trace is None:
         return GroupStates()
     changes = (event.detail for event in trace if event.kind == "GroupStateChanged")
-    return GroupStates(Counter((change["was"], change["event"]) for change in changes))
+    return GroupStates(Counter((change["was"], change["reason"]) for change in changes))
 
 
 def _ways() -> dict[Way, list[Transition]]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from minikafka.clients.metadata import Address
 from minikafka.faults import Plan
 from minikafka.simulation.clock import Clock
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.messages import BY_KEY
 
 
@@ -158,7 +158,7 @@ class Network:
             self._trace.emit(
                 "MessageLost",
                 source=ends[0], target=ends[1], api=api, answer=answer, connection=link.name,
-                why=f"the fault plan loses this {what} {api}",
+                why=Reason("fault_plan", f"the fault plan loses this {what} {api}"),
             )  # fmt: skip
         if link in self._links:
             del self._links[link]

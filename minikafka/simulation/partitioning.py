@@ -11,6 +11,7 @@ from minikafka.clients.partitioners import (
     RoundRobinPartitioner,
     Unplaced,
 )
+from minikafka.trace import Reason
 
 
 def partitioner(given: Any) -> Partitioner | None:
@@ -48,7 +49,7 @@ class CustomPartitioner(Partitioner):
             raise ValueError(
                 f"the partitioner {self.name} returned {partition!r}; {partitions.topic} has partitions {span}"
             )
-        return Choice(partition, f"chosen by {self.name}")
+        return Choice(partition, Reason("own_rule", f"chosen by {self.name}"), rule=self.name)
 
 
 class ClusterMetadata:

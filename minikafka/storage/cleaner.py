@@ -124,10 +124,11 @@ class Cleaner:
             if isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
             self._uncleanable.append(log)
-            why = error.message if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
-            self._notice(f"{log.topic}-{log.partition} is not compacted any more: {why}", error)
+            message = error.message if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+            self._notice(f"{log.topic}-{log.partition} is not compacted any more: {message}", error)
             if log.trace:
-                log.tell("CompactionFailed", why=why)
+                name = error.error.name if isinstance(error, KafkaError) else type(error).__name__
+                log.tell("CompactionFailed", error=name, message=message)
 
     def stop(self) -> None:
         """Give up the pass: a restart begins it anew."""

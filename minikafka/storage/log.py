@@ -42,7 +42,7 @@ from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, stamp
@@ -187,7 +187,7 @@ class Log:
 
     # -- rolling
 
-    def roll(self, base_offset: int, why: str, sync: bool = True) -> None:
+    def roll(self, base_offset: int, why: Reason, sync: bool = True) -> None:
         """Close the active segment and begin a new one. The closed one is synced, with the state of its producers."""
         closed = self.active
         closed.seal()
@@ -347,10 +347,10 @@ class Log:
                 Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the log end offset {self.log_end_offset}"
             )
         with as_storage_errors(self.directory):
-            self.move_start(offset, "DeleteRecords")
+            self.move_start(offset, Reason("delete_records", "DeleteRecords"))
             retention.delete_below_start(self)
 
-    def move_start(self, offset: int, why: str) -> None:
+    def move_start(self, offset: int, why: Reason) -> None:
         """The log begins at `offset` now, if that is later than before."""
         if offset > self.log_start_offset:
             self.log_start_offset = offset

@@ -27,6 +27,7 @@ from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import End, read_valid, whole_batch_in
 from minikafka.storage.errors import unusable
 from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in
+from minikafka.trace import Reason
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import BatchHeader
 
@@ -89,7 +90,7 @@ class Recovery:
         self._tell_of_gaps()
         self._settle(start)
         if log.trace and not self._clean:
-            why = self._why or "every batch is whole"
+            why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
             log.tell(
                 "LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why
             )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minikafka.storage.segment import MAX_OFFSET
+from minikafka.trace import Reason
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -32,7 +33,7 @@ def clean_up(log: Log, now_ms: int) -> None:
 def delete_below_start(log: Log) -> None:
     """Delete segments whose records all lie before the log start offset."""
     start = log.log_start_offset
-    _delete(log, lambda _, end: end <= start, "its records lie before the log start offset")
+    _delete(log, lambda _, end: end <= start, Reason("log_start_offset", "its records lie before the log start offset"))
 
 
 def _delete_by_size(log: Log, limit: int) -> None:
@@ -43,7 +44,7 @@ def _delete_by_size(log: Log, limit: int) -> None:
         surplus -= segment.size
         return surplus >= 0
 
-    _delete(log, fits_into_surplus, f"the log is larger than retention.bytes ({limit})")
+    _delete(log, fits_into_surplus, Reason("retention_bytes", f"the log is larger than retention.bytes ({limit})"))
 
 
 def _delete_by_age(log: Log, limit: int, now_ms: int) -> None:
@@ -53,7 +54,7 @@ def _delete_by_age(log: Log, limit: int, now_ms: int) -> None:
         segment.check_largest()  # a damaged time index makes no record old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
-    _delete(log, old, f"all its records are older than retention.ms ({limit})")
+    _delete(log, old, Reason("retention_ms", f"all its records are older than retention.ms ({limit})"))
 
 
 def _youngest_ms(segment: Segment, now_ms: int) -> int:
@@ -66,7 +67,7 @@ def _youngest_ms(segment: Segment, now_ms: int) -> int:
     return segment.appended_ms
 
 
-def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: str) -> None:
+def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) -> None:
     """Delete segments from the first on for as long as they are deletable(segment, where the next one begins). An empty
     active segment stays.
     """
@@ -78,7 +79,8 @@ def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: str) -> No
     if not count:
         return
     if count == len(log.segments):
-        log.roll(log.log_end_offset, "all older segments are to be deleted", sync=False)
+        all_go = Reason("all_are_deleted", "all older segments are to be deleted")
+        log.roll(log.log_end_offset, all_go, sync=False)
         log.active.flush()  # else a power loss could take the only file that still knows the log end offset
         ends[-1] = log.log_end_offset
     gone, log.segments = log.segments[:count], log.segments[count:]

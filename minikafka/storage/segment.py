@@ -13,6 +13,7 @@ from struct import Struct
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
 from minikafka.storage.index import Entry, offset_index, time_index
+from minikafka.trace import Reason
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.records import (
@@ -141,30 +142,31 @@ class Segment:
 
     def reason_to_close(
         self, config: LogConfig, size_bytes: int, headers: Sequence[BatchHeader], now_ms: int | None
-    ) -> str:
-        """Why a new segment has to be begun for these batches; "" if they may be appended here.
+    ) -> Reason | None:
+        """Why a new segment has to be begun for these batches; None if they may be appended here.
 
         Age is measured in record timestamps, from the segment's first batch to the new ones: a quiet partition isn't
         rolled by time alone.
         """
         if not self.size:
-            return ""
+            return None
         if self.size + size_bytes > config.segment_bytes:
-            return f"it would become larger than segment.bytes ({config.segment_bytes})"
+            return Reason("segment_bytes", f"it would become larger than segment.bytes ({config.segment_bytes})")
         newest = max([header.max_timestamp for header in headers])
         first = self.first_timestamp
         age_ms = newest - first if first >= 0 else (now_ms or 0) - (self.appended_ms or now_ms or 0)
         if age_ms > config.max_segment_ms:
             limit = "segment.ms" if config.max_segment_ms == config.segment_ms else "max.compaction.lag.ms"
-            return f"its first record is older than {limit} ({config.max_segment_ms})"
+            sentence = f"its first record is older than {limit} ({config.max_segment_ms})"
+            return Reason(limit.replace(".", "_"), sentence)
         if headers[-1].last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
-            return "its indexes can't hold so large an offset"
+            return Reason("large_offset", "its indexes can't hold so large an offset")
         if (
             self.index.size_bytes + 8 > config.segment_index_bytes
             or self.time_index.size_bytes + 24 > config.segment_index_bytes
         ):
-            return f"its index is full (segment.index.bytes, {config.segment_index_bytes})"
-        return ""
+            return Reason("index_full", f"its index is full (segment.index.bytes, {config.segment_index_bytes})")
+        return None
 
     def seal(self) -> None:
         """The segment is closed: its time index ends with its largest timestamp, which retention looks at."""

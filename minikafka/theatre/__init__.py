@@ -1,7 +1,7 @@
 """The theatre: a trace becomes scenes, and scenes become a page that plays, a static SVG, or a table.
 
 It knows the trace and nothing else of minikafka, so that a picture can show a simulation, a server, or a recorded
-file. A new picture is one file with one subclass of play.Play, and its name in PLAYS.
+file. A new picture is one subclass of play.Story and one of play.Play, and its name in PLAYS.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minikafka.theatre.log import LogPlay
 from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
-from minikafka.theatre.play import Play
+from minikafka.theatre.play import Play, fold
 from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.theatre.text import readable
@@ -24,7 +24,7 @@ from minikafka.trace import Event
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 
 PLAYS: dict[str, type[Play]] = {
-    play.name: play for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay)
+    play.story.name: play for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay)
 }
 
 
@@ -37,9 +37,12 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
-    play, events = PLAYS[name].stage(readable(list(trace)), **readable(options))
+    play, story, events = PLAYS[name].stage(readable(list(trace)), **readable(options))
+    scenes = fold(story, events)
     asked = Prediction.of(prediction, answer, trace)
-    return Picture(play, events, seed=seed, prediction=asked, surprise=surprise)
+    if asked:
+        asked.place(surprise, events, scenes)
+    return Picture(play, story.cast(), scenes, seed=seed, prediction=asked)
 
 
 def fitting(trace: Sequence[Event]) -> str:

@@ -14,6 +14,7 @@ from minikafka.theatre.commit_story import CommitStory
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing, fit, text_width
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import lane_of
+from minikafka.theatre.play import Play
 from minikafka.theatre.row import LARGE, TALL, Reader, Row, Style, columns
 
 BOX = 24  # height of a record's effect
@@ -21,44 +22,16 @@ EFFECTS = 50  # height of that row with its caption
 MOST_WRONG = 4  # records that went wrong and are drawn in a log that is longer than the page
 
 
-class CommitPlay(CommitStory):
-    name = "commit"
+class CommitPlay(Play):
+    story = CommitStory
     foot = (
         "Committed is the offset to read next. What is done and not committed comes again; what is committed and not "
         "done is skipped after a crash."
     )
 
-    def space(self) -> dict[str, Any]:
-        readers = [reader for reader in self.readers.values()]
-        log = self._log(self.chosen[0])
-        places = [reader.next[log.partition] for reader in readers if log.partition in reader.next]
-        return {
-            "topic": self.topic,
-            "group": self.group,
-            "log": log.space([*places, self.committed or 0, *self.skipped, *self._repeated()]),
-            "committed": self.committed,
-            "readers": [
-                {
-                    "name": reader.name,
-                    "state": reader.state,
-                    "next": reader.next.get(log.partition),
-                    "in_hand": sorted(self.in_hand.get(reader.name, ())),
-                    "commits": self.under_way.get(reader.name),
-                }
-                for reader in readers
-            ],
-            "table": self.table,
-            "effects": {str(offset): list(numbers) for offset, numbers in sorted(self.effects.items())},
-            "skipped": {str(offset): number for offset, number in sorted(self.skipped.items())},
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
-        }
-
-    def _repeated(self) -> list[int]:
-        return [offset for offset, numbers in self.effects.items() if len(numbers) > 1]
-
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [f"group {self.group}"] if self.group else []
+        parts = [f"group {space['group']}"] if space["group"] else []
         parts.append("nothing committed" if space["committed"] is None else f"committed offset {space['committed']}")
         parts += [f"{node} {state}" for node, state in space["down"].items()]
         return " · ".join(parts)
@@ -94,7 +67,7 @@ class CommitPlay(CommitStory):
 
     def _pitch(self, d: Drawing) -> int:
         room = d.width - 6
-        return next((p for p in (94, 78, 62, 47) if (self.most + 1.2) * p <= room), 40 if d.narrow else 47)
+        return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
 
     def _style(self, d: Drawing) -> Style:
         return TALL if self._pitch(d) >= 78 else LARGE
@@ -102,7 +75,7 @@ class CommitPlay(CommitStory):
     def _row(self, d: Drawing, scene: Scene) -> CommitRow:
         space = scene["space"]
         readers = [
-            _reader(reader, self.readers[reader["name"]].colour)
+            _reader(reader, self.cast["readers"][reader["name"]])
             for reader in space["readers"]
             if reader["next"] is not None
         ]
@@ -120,7 +93,7 @@ class CommitPlay(CommitStory):
             d.chip(f"lamp/{key}", x, top - 2, text, "trouble" if count else "good", "paper" if count else "ink")
             x -= 8
         d.text("effects/caption", 4, top + 13, fit(caption, x - 8, 12.5, bold=True), "quiet", size=12.5, bold=True)
-        colours = {reader["name"]: self.readers[reader["name"]].colour for reader in space["readers"]}
+        colours = self.cast["readers"]
         holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
         for number, (offset, up_to) in enumerate(row.columns):
             if up_to - offset == 1:
@@ -131,11 +104,10 @@ class CommitPlay(CommitStory):
         written = space["log"]["log_end_offset"]
         rows = [Lane("written", "written", "quiet", f"end {written}")]
         seen = {reader["name"]: reader for reader in space["readers"]}
-        for position in self.readers.values():
-            reader = seen.get(position.name)
-            name = position.name if reader else ""
+        for name, colour in self.cast["readers"].items():
+            reader = seen.get(name)
             words = f"next {reader['next']}" if reader and reader["next"] is not None else ""
-            rows.append(Lane(lane_of(position.name), name, position.colour, words))
+            rows.append(Lane(lane_of(name), name if reader else "", colour, words))
         if "commits" in self.lanes.marks:
             committed = space["committed"]
             rows.append(Lane("commits", "committed", "ink", "" if committed is None else str(committed)))

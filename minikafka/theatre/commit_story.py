@@ -15,7 +15,8 @@ from typing import Any
 
 from minikafka.theatre.casting import busiest_topic, groups_of_members
 from minikafka.theatre.log_story import LogStory, lane_of
-from minikafka.theatre.play import QUIETLY, Told
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
+from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
 HOW = {
@@ -26,6 +27,8 @@ HOW = {
 
 
 class CommitStory(LogStory):
+    name = "commit"
+
     def __init__(
         self,
         trace: Sequence[Event],
@@ -61,20 +64,49 @@ class CommitStory(LogStory):
         self.furthest: int | None = None  # the group has read up to here
         self.crashed: tuple[str, int] | None = None
 
-    def see(self, event: Event) -> Told | None:
-        if event.kind == "EffectWritten":
-            return self._see_EffectWritten(event, event.detail)
+    def cast(self) -> Cast:
+        return super().cast() | {"group": self.group}
+
+    def space(self) -> Space:
+        readers = [reader for reader in self.readers.values()]
+        log = self._log(self.chosen[0])
+        places = [reader.next[log.partition] for reader in readers if log.partition in reader.next]
+        repeated = [offset for offset, numbers in self.effects.items() if len(numbers) > 1]
+        return {
+            "topic": self.topic,
+            "group": self.group,
+            "log": log.space([*places, self.committed or 0, *self.skipped, *repeated]),
+            "committed": self.committed,
+            "readers": [
+                {
+                    "name": reader.name,
+                    "state": reader.state,
+                    "next": reader.next.get(log.partition),
+                    "in_hand": sorted(self.in_hand.get(reader.name, ())),
+                    "commits": self.under_way.get(reader.name),
+                }
+                for reader in readers
+            ],
+            "table": self.table,
+            "effects": {str(offset): list(numbers) for offset, numbers in sorted(self.effects.items())},
+            "skipped": {str(offset): number for offset, number in sorted(self.skipped.items())},
+            "down": {node: state for node, state in sorted(self.down.items()) if state},
+        }
+
+    def is_mine(self, event: Event) -> bool:
+        if event.kind == "EffectWritten":  # it may say no topic, group or partition
+            return True
         if event.detail.get("group", self.group) != self.group:
-            return None
+            return False
         if self.groups.get(event.node, self.group) != self.group:
-            return None
+            return False
         if event.kind.startswith("Node") and event.node in self.groups and event.node not in self.readers:
-            return None  # a member that reads other partitions
-        return super().see(event)
+            return False  # a member that reads other partitions
+        return super().is_mine(event)
 
     # -- handed over, done
 
-    def _see_RecordsPolled(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         offsets = [record[0] for record in d["records"]]
         if not offsets:
             self._reader(event.node).next[d["partition"]] = d["position"]
@@ -95,7 +127,7 @@ class CommitStory(LogStory):
             f"{event.node} is handed {records(offsets)}{self._value(offsets)}: its next one is {d['position']}."
         )
         if again:
-            told.sentence += f" {_Records(again)} had been handed over before: the poll went back."
+            told.sentence += f" {capital(records(again))} had been handed over before: the poll went back."
             told.trouble = told.trouble or not self.table
             told.because = self.commit or told.because
         return self._with_skipped(told, skipped)
@@ -104,7 +136,7 @@ class CommitStory(LogStory):
         record = self._log(self.chosen[0]).records.get(offsets[0])
         return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
 
-    def _see_EffectWritten(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
         if d["table"] != self.table or d.get("topic") not in (None, self.topic):
             return None
         if d.get("partition") not in (None, self.chosen[0]):
@@ -119,12 +151,12 @@ class CommitStory(LogStory):
         twice = f" {'again' if times == 2 else 'yet again'}: a duplicate" if times > 1 else ""
         return Told(
             f"{event.node} writes record {offset} to {self.table}{twice}.",
-            self._once(f"duplicate of {offset}") and "duplicate" if times > 1 else self._once("first effect"),
+            self.once(f"duplicate of {offset}") and "duplicate" if times > 1 else self.once("first effect"),
             times > 1,
-            marks=self._mark("effects", str(offset), times > 1),
+            marks=self.mark("effects", str(offset), times > 1),
         )
 
-    def _meant(self, event: Event, d: dict[str, Any]) -> int | None:
+    def _meant(self, event: Event, d: Detail) -> int | None:
         """The record behind an effect that does not name one: the oldest in its writer's hand."""
         if d.get("offset") is not None:
             return int(d["offset"])
@@ -140,7 +172,7 @@ class CommitStory(LogStory):
 
     # -- commits
 
-    def _see_CommitSent(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_CommitSent(self, event: Event, d: Detail) -> Told | None:
         offset = next((o for topic, p, o in d["offsets"] if (topic, p) == (self.topic, self.chosen[0])), None)
         if offset is None or event.node not in self.readers:
             return None
@@ -148,18 +180,18 @@ class CommitStory(LogStory):
             return None
         self.under_way[event.node], self.asked[offset] = offset, event.id
         said = f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note {offset} as the offset to read next."
-        return Told(said, marks=self._mark(lane_of(event.node), "commit"))
+        return Told(said, marks=self.mark(lane_of(event.node), "commit"))
 
-    def _see_CommitAcknowledged(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_CommitAcknowledged(self, event: Event, d: Detail) -> Told | None:
         self.under_way.pop(event.node, None)
         return QUIETLY
 
-    def _see_CommitFailed(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_CommitFailed(self, event: Event, d: Detail) -> Told | None:
         self.under_way.pop(event.node, None)
         return Told(f"{event.node} could not commit: {d['error']}.", d["error"], True,
-                    marks=self._mark(lane_of(event.node), "refused", True))  # fmt: skip
+                    marks=self.mark(lane_of(event.node), "refused", True))  # fmt: skip
 
-    def _see_OffsetCommitted(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told | None:
         if d["offset"] == self.committed:
             return None
         before, self.committed, self.commit = self.committed, d["offset"], event.id
@@ -172,28 +204,28 @@ class CommitStory(LogStory):
                 f"Group {self.group} has committed {d['offset']}, which is behind {before}: records will come again."
             )
         if self.table and held:
-            sentence += f" {_Records(held)} {_are(held)} in hand and not yet in {self.table}."
-        told = Told(sentence, self._once("first commit"), because=self.asked.get(d["offset"]),
-                    marks=self._mark("commits", str(d["offset"])))  # fmt: skip
+            sentence += f" {capital(records(held))} {_are(held)} in hand and not yet in {self.table}."
+        told = Told(sentence, self.once("first commit"), because=self.asked.get(d["offset"]),
+                    marks=self.mark("commits", str(d["offset"])))  # fmt: skip
         return self._with_skipped(told, self._settle())
 
-    def _see_OffsetsExpired(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_OffsetsExpired(self, event: Event, d: Detail) -> Told:
         self.committed, self.commit = None, event.id
         sentence = f"The committed offset of group {self.group} has expired: it is deleted."
-        return Told(sentence, "the commit expires", True, marks=self._mark("commits", "expired", True))
+        return Told(sentence, "the commit expires", True, marks=self.mark("commits", "expired", True))
 
-    def _see_GroupDeleted(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_GroupDeleted(self, event: Event, d: Detail) -> Told:
         self.committed, self.commit = None, event.id
         return Told(f"Group {self.group} is deleted, with its commits.", "the group is deleted",
-                    marks=self._mark("commits", "deleted"))  # fmt: skip
+                    marks=self.mark("commits", "deleted"))  # fmt: skip
 
-    def _see_SegmentRolled(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_SegmentRolled(self, event: Event, d: Detail) -> Told:
         super()._see_SegmentRolled(event, d)
         return QUIETLY  # no story of this picture
 
     # -- readers come and go
 
-    def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         skipped = self._jump(d["offset"])
         told = super()._see_PositionReset(event, d)
         if told is QUIETLY:
@@ -201,26 +233,26 @@ class CommitStory(LogStory):
         told.because = told.because or self.commit
         return self._with_skipped(told, skipped)
 
-    def _see_PartitionsAssigned(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
             return None
         self._reader(event.node)
         return Told(f"{event.node} is given partition {self.chosen[0]}, in generation {d['generation']} of the group.",
-                    because=self.crashed, marks=self._mark(lane_of(event.node), "assigned"))  # fmt: skip
+                    because=self.crashed, marks=self.mark(lane_of(event.node), "assigned"))  # fmt: skip
 
-    def _see_PartitionsRevoked(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
             return None
         self._reader(event.node).next.pop(self.chosen[0], None)
-        marks = self._mark(lane_of(event.node), "revoked")
+        marks = self.mark(lane_of(event.node), "revoked")
         return Told(f"{event.node} gives partition {self.chosen[0]} up.", marks=marks)
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
-    def _see_MemberLeft(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_MemberLeft(self, event: Event, d: Detail) -> Told:
         return Told(f"{d.get('client') or d['member']} is out of the group: {d['why']}.", because=self.crashed)
 
-    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
         held = self.in_hand.pop(event.node, [])
         under_way = self.under_way.pop(event.node, None)
         told = super()._see_NodeCrashed(event, d)
@@ -233,14 +265,14 @@ class CommitStory(LogStory):
         if under_way is not None and under_way != self.committed:
             told.sentence += f" Its commit of {under_way} may be on its way."
         if again:
-            told.sentence += f" {_Records(again)}, in hand, will come again: not committed."
+            told.sentence += f" {capital(records(again))}, in hand, will come again: not committed."
         elif done and self.table:
             told.sentence += (
-                f" {_Records(sorted(done))} {_are(done)} in {self.table} and not committed: will come again."
+                f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed: will come again."
             )
         return self._with_skipped(told, skipped)
 
-    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
         if event.node in self.readers:
             self.readers[event.node].next.pop(self.chosen[0], None)
         told = super()._see_NodeRestarted(event, d)
@@ -248,7 +280,7 @@ class CommitStory(LogStory):
             told.sentence = f"{event.node} is back, and remembers nothing."
         return told
 
-    def _see_ClientClosed(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
         self.in_hand.pop(event.node, None)
         told = super()._see_ClientClosed(event, d)
         if told is None:
@@ -281,10 +313,10 @@ class CommitStory(LogStory):
     def _with_skipped(self, told: Told, skipped: list[int]) -> Told:
         if skipped:
             nobody = "nobody will read it again" if len(skipped) == 1 else "nobody will read them again"
-            told.sentence += f" {_Records(skipped)} {_are(skipped)} skipped: {nobody}."
+            told.sentence += f" {capital(records(skipped))} {_are(skipped)} skipped: {nobody}."
             told.trouble = True
             told.chapter = "skipped"
-            told.marks += self._mark(
+            told.marks += self.mark(
                 "effects", f"{skipped[0]} skipped" if len(skipped) == 1 else f"{len(skipped)} skipped", True
             )
         return told
@@ -298,11 +330,6 @@ def records(offsets: Sequence[int]) -> str:
     if last - first + 1 == len(offsets):
         return f"records {first} {'and' if len(offsets) == 2 else 'to'} {last}"
     return f"records {', '.join(map(str, offsets[:-1]))} and {last}" if len(offsets) <= 6 else f"{len(offsets)} records"
-
-
-def _Records(offsets: Sequence[int]) -> str:
-    words = records(offsets)
-    return words[:1].upper() + words[1:]
 
 
 def _are(offsets: Sequence[int]) -> str:

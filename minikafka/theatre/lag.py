@@ -16,7 +16,8 @@ from typing import Any
 from minikafka.theatre.casting import busiest_partitions, busiest_topic, groups_of_members
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import QUIETLY, Play, Told
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Play, Space, Story, Told
+from minikafka.theatre.text import capital
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 6
@@ -42,12 +43,8 @@ class Followed:
         return max(self.log_end_offset - committed, 0), max(self.log_end_offset - position, 0)
 
 
-class LagPlay(Play):
+class LagStory(Story):
     name = "lag"
-    foot = (
-        "Lag counts offsets, not time: from the committed offset to the log end offset. Its dark foot was not handed "
-        "over yet."
-    )
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, group: str | None = None,
                  partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
@@ -65,36 +62,32 @@ class LagPlay(Play):
         self.title = f"Lag of {self.group or 'the readers'} in {self.topic}" if self.topic else "Lag"
         self.followed = {partition: Followed() for partition in self.chosen}
         self.members: dict[str, str] = {}  # reader -> "", crashed, frozen, closed, slow
-        self.said: set[str] = set()
 
-    # -- fold
+    def cast(self) -> Cast:
+        return super().cast() | {"partitions": self.chosen, "members": list(self.members)}
 
-    def see(self, event: Event) -> Told | None:
-        handler = getattr(self, f"_see_{event.kind}", None)
-        detail = event.detail
-        if handler is None or detail.get("topic", self.topic) != self.topic:
-            return None
-        if detail.get("group", self.group) != self.group or self.groups.get(event.node, self.group) != self.group:
-            return None
-        if "partition" in detail and detail["partition"] not in self.followed:
-            return None
-        told: Told | None = handler(event, detail)
-        return told
+    def is_mine(self, event: Event) -> bool:
+        d = event.detail
+        if d.get("topic", self.topic) != self.topic or d.get("group", self.group) != self.group:
+            return False
+        if self.groups.get(event.node, self.group) != self.group:
+            return False
+        return "partition" not in d or d["partition"] in self.followed
 
-    def _see_RecordsAppended(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = self.followed[d["partition"]]
         partition.log_end_offset = d["last_offset"] + 1
         count = d["last_offset"] - d["base_offset"] + 1
         many = "a record" if count == 1 else f"{count} records"
         waits = "" if partition.owner else " Nobody reads it." if self.members else ""
-        return Told(f"{_capital(many)} more in partition {d['partition']}: the log ends at "
+        return Told(f"{capital(many)} more in partition {d['partition']}: the log ends at "
                     f"{partition.log_end_offset}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
 
-    def _see_LogStartOffsetAdvanced(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
         self.followed[d["partition"]].log_start_offset = d["log_start_offset"]
         return QUIETLY
 
-    def _see_RecordsPolled(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         partition = self.followed[d["partition"]]
         self.members.setdefault(event.node, "")
         partition.owner, partition.position = event.node, d["position"]
@@ -102,19 +95,19 @@ class LagPlay(Play):
         return Told(f"{event.node} is handed {count} record{'s' * (count != 1)} of partition {d['partition']}: "
                     f"{partition.lags()[1]} are left to hand over.")  # fmt: skip
 
-    def _see_PositionReset(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         self.members.setdefault(event.node, "")
         self.followed[d["partition"]].position = d["offset"]
         self.followed[d["partition"]].owner = event.node
         return QUIETLY
 
-    def _see_OffsetCommitted(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told:
         partition = self.followed[d["partition"]]
         partition.committed = d["offset"]
         return Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is "
-                    f"{partition.lags()[0]}.", self._once("first commit"))  # fmt: skip
+                    f"{partition.lags()[0]}.", self.once("first commit"))  # fmt: skip
 
-    def _see_PartitionsAssigned(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         self.members.setdefault(event.node, "")
         mine = self._mine(d["partitions"])
         for partition in mine:
@@ -122,9 +115,9 @@ class LagPlay(Play):
         if not mine:
             return None
         return Told(f"{event.node} is given {_partitions(mine)}, in generation {d['generation']}.",
-                    self._once(f"generation {d['generation']}"))  # fmt: skip
+                    self.once(f"generation {d['generation']}"))  # fmt: skip
 
-    def _see_PartitionsRevoked(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self._mine(d["partitions"])
         for partition in mine:
             self._leave(partition, event.node)
@@ -132,23 +125,23 @@ class LagPlay(Play):
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
-    def _see_ProcessingSlowed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
         return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow",
                     True)  # fmt: skip
 
-    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
         return self._state(event, "crashed", f"{event.node} crashes.")
 
-    def _see_NodeFrozen(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
         return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.")
 
-    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
         return self._state(event, "", f"{event.node} is back.")
 
-    def _see_NodeThawed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
         return self._state(event, "", f"{event.node} goes on.")
 
-    def _see_ClientClosed(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
         return self._state(event, "closed", f"{event.node} closes.") if event.node in self.members else None
 
     def _state(self, event: Event, state: str, sentence: str) -> Told:
@@ -169,13 +162,7 @@ class LagPlay(Play):
     def _mine(self, partitions: Sequence[Sequence[Any]]) -> list[int]:
         return [number for topic, number in partitions if topic == self.topic and number in self.followed]
 
-    def _once(self, chapter: str) -> str | None:
-        if chapter in self.said:
-            return None
-        self.said.add(chapter)
-        return chapter
-
-    def space(self) -> dict[str, Any]:
+    def space(self) -> Space:
         return {
             "partitions": [
                 {
@@ -191,6 +178,14 @@ class LagPlay(Play):
             ],
             "members": dict(self.members),
         }
+
+
+class LagPlay(Play):
+    story = LagStory
+    foot = (
+        "Lag counts offsets, not time: from the committed offset to the log end offset. Its dark foot was not handed "
+        "over yet."
+    )
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -217,12 +212,13 @@ class LagPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d, space = drawing, scenes[-1]["space"]
         left, right = (70, d.width - 118) if d.narrow else (84, d.width - 150)
-        pitch = min(ROOM // max(len(self.chosen), 1), TALLEST + 8)
+        many = len(self.cast["partitions"])
+        pitch = min(ROOM // max(many, 1), TALLEST + 8)
         d.text("head/lag", right + 10, 12, "lag", "quiet", size=12.5, bold=True)
         d.text("head/handed", d.width, 12, "to hand over", "quiet", size=12.5, anchor="end")
         for row, each in enumerate(space["partitions"]):
             self._partition(d, scenes, row, each, (left, right, 20 + row * pitch, pitch - 8))
-        bottom = 20 + pitch * len(self.chosen)
+        bottom = 20 + pitch * many
         x = self._x(scenes[-1]["at"], left, right)
         d.line("time/cursor", x, 12, x, bottom, "ink", width=1.5)
         d.circle("time/cursor/head", x, 12, 4, "ink")
@@ -270,7 +266,8 @@ class LagPlay(Play):
             d.rect(key + "/wait", x, foot - waiting, w, waiting, colour, tip=tip)
 
     def _colour(self, name: str) -> str:
-        return COLOURS[list(self.members).index(name) % len(COLOURS)] if name in self.members else "gone"
+        members = self.cast["members"]
+        return COLOURS[members.index(name) % len(COLOURS)] if name in members else "gone"
 
     def _x(self, at: int, left: float, right: float) -> float:
         return left + (right - left) * (at - self.first) / (self.last - self.first)
@@ -301,7 +298,3 @@ def _partitions(numbers: Sequence[int]) -> str:
     """partition 2 · partitions 0 and 1"""
     words = ", ".join(map(str, numbers[:-1]))
     return f"partition {numbers[0]}" if len(numbers) == 1 else f"partitions {words} and {numbers[-1]}"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -11,52 +11,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
-from minikafka.theatre.keys import legend
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import LogStory, lane_of
+from minikafka.theatre.play import Play
 from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Row, Style
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 
 
-class LogPlay(LogStory):
-    name = "log"
+class LogPlay(Play):
+    story = LogStory
     foot = (
         "A reader stands before the record it will read next. "
         "Reading removes nothing; retention removes whole segments, oldest first."
     )
 
-    def space(self) -> dict[str, Any]:
-        readers = self.readers.values()
-        return {
-            "topic": self.topic,
-            "partition_count": self.count,
-            "partitions": [self.logs[p].space([r.next[p] for r in readers if p in r.next]) for p in sorted(self.logs)],
-            "readers": [
-                {
-                    "name": reader.name,
-                    "state": reader.state,
-                    "next": {str(p): offset for p, offset in sorted(reader.next.items())},
-                    "lag": {str(p): self._log(p).log_end_offset - offset for p, offset in sorted(reader.next.items())},
-                    "refused": {str(p): error for p, error in sorted(reader.refused.items())},
-                }
-                for reader in readers
-            ],
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
-        }
-
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
-        parts = [f"{on_disk} segment{'s' * (on_disk != 1)} on disk"] if self.rolls else []
-        if len(self.chosen) > 1 or space["partition_count"] > 1:
-            parts.append(f"{space['partition_count'] or len(self.logs)} partitions")
-            if len(self.chosen) < space["partition_count"]:
-                parts.append(f"{len(self.chosen)} of them shown")
+        parts = [f"{on_disk} segment{'s' * (on_disk != 1)} on disk"] if self.cast["rolls"] else []
+        if len(self.cast["chosen"]) > 1 or space["partition_count"] > 1:
+            parts.append(f"{space['partition_count'] or len(self.cast['chosen'])} partitions")
+            if len(self.cast["chosen"]) < space["partition_count"]:
+                parts.append(f"{len(self.cast['chosen'])} of them shown")
         if space["readers"]:
             parts.append(f"{len(space['readers'])} reader{'s' * (len(space['readers']) != 1)}")
         parts += [f"{node} {state}" for node, state in space["down"].items()]
-        parts += [words for words in (legend(self.letters),) if words]
+        parts += [self.cast["legend"]] if self.cast["legend"] else []
         return " · ".join(parts)
 
     def summary(self, space: dict[str, Any]) -> str:
@@ -69,7 +50,7 @@ class LogPlay(LogStory):
             parts.append(f"partition {log['partition']}: {held}")
         for reader in space["readers"]:
             places = [
-                f"{offset} in partition {p}" if len(self.chosen) > 1 else str(offset)
+                f"{offset} in partition {p}" if len(self.cast["chosen"]) > 1 else str(offset)
                 for p, offset in reader["next"].items()
             ]
             parts.append(
@@ -82,7 +63,7 @@ class LogPlay(LogStory):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.call_outs = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
-        for scene in scenes if self.readers else ():
+        for scene in scenes if self.cast["readers"] else ():
             for width in self.call_outs:
                 levels = [level for row in self._partitions(Drawing(width), scene) for _, level in row.places()]
                 self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
@@ -91,11 +72,11 @@ class LogPlay(LogStory):
         scene = scenes[-1]
         for row in self._partitions(drawing, scene):
             row.draw()
-            if len(self.chosen) > 1:
+            if len(self.cast["chosen"]) > 1:
                 _margin(drawing, row.partition, row.cells_y)
-        if len(self.chosen) > MOST_WITH_LANES:
+        if len(self.cast["chosen"]) > MOST_WITH_LANES:
             return
-        bottom = self._height(drawing) * len(self.chosen) + 6
+        bottom = self._height(drawing) * len(self.cast["chosen"]) + 6
         self.lanes.draw(drawing, bottom, self._rows(scene["space"]), scene["step"])
 
     def _height(self, d: Drawing) -> int:
@@ -104,26 +85,26 @@ class LogPlay(LogStory):
     def _pitch(self, d: Drawing) -> int:
         """Units from one record to the next: the widest that leaves room for all."""
         room = self._room(d)[1]
-        return next((p for p in (94, 78, 62, 47) if (self.most + 1.2) * p <= room), 40 if d.narrow else 47)
+        return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
 
     def _style(self, d: Drawing) -> Style:
-        if len(self.chosen) > 1:
-            return MIDDLE if len(self.chosen) <= 3 else SMALL
+        if len(self.cast["chosen"]) > 1:
+            return MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
         return TALL if self._pitch(d) >= 78 else LARGE
 
     def _room(self, d: Drawing) -> tuple[int, int]:
-        return (4, d.width - 6) if len(self.chosen) == 1 else (46, d.width - 46 - 74)
+        return (4, d.width - 6) if len(self.cast["chosen"]) == 1 else (46, d.width - 46 - 74)
 
     def _partitions(self, d: Drawing, scene: Scene) -> list[Row]:
         (left, room), pitch, style = self._room(d), self._pitch(d), self._style(d)
         rows = []
         for log in scene["space"]["partitions"]:
             readers = [
-                _reader(reader, log, self.readers[reader["name"]].colour, short=len(self.chosen) > 1)
+                _reader(reader, log, self.cast["readers"][reader["name"]], short=len(self.cast["chosen"]) > 1)
                 for reader in scene["space"]["readers"]
                 if str(log["partition"]) in reader["next"]
             ]
-            y = self.chosen.index(log["partition"]) * self._height(d) + 4
+            y = self.cast["chosen"].index(log["partition"]) * self._height(d) + 4
             rows.append(Row(d, log, (left, y, room), pitch, scene["number"], readers, style))
         return rows
 
@@ -131,17 +112,18 @@ class LogPlay(LogStory):
         written = sum(log["log_end_offset"] for log in space["partitions"])
         rows = [Lane("written", "written", "quiet", f"{written} record{'s' * (written != 1)}")]
         seen = {reader["name"]: reader for reader in space["readers"]}
-        for position in self.readers.values():
-            reader = seen.get(position.name)
+        for name, colour in self.cast["readers"].items():
+            reader = seen.get(name)
             if reader is None:
-                rows.append(Lane(lane_of(position.name), ""))
+                rows.append(Lane(lane_of(name), ""))
                 continue
             refused = bool(reader["refused"])
             number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
-            rows.append(Lane(lane_of(position.name), position.name, position.colour, number, refused))
+            rows.append(Lane(lane_of(name), name, colour, number, refused))
         if "log" in self.lanes.marks:
             on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
-            rows.append(Lane("log", "log", "ink", f"{on_disk} segment{'s' * (on_disk != 1)}" if self.rolls else ""))
+            number = f"{on_disk} segment{'s' * (on_disk != 1)}" if self.cast["rolls"] else ""
+            rows.append(Lane("log", "log", "ink", number))
         return rows
 
 

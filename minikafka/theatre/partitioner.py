@@ -15,18 +15,18 @@ from minikafka.theatre.casting import busiest_topic
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.keys import NO_KEY, letters
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.play import Play, Told
+from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
 from minikafka.theatre.text import key_part
 from minikafka.trace import Event
 
 Place = tuple[float, float, float, float]  # x, y, width, height
 MOST_KEYS, MOST_BINS = 6, 8
 SPACE = 158  # height of machine and bins, before the lanes
+KINDS = {"round_robin": "round-robin", "program": "the program said so"}  # a reason that is told in other words
 
 
-class PartitionerPlay(Play):
+class PartitionerStory(Story):
     name = "partitioner"
-    foot = "Kafka keeps order within a partition. A key keeps its partition only while the number of partitions stays."
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, **options: Any) -> None:
         super().__init__(trace, **options)
@@ -45,49 +45,45 @@ class PartitionerPlay(Play):
         self.went: dict[str | None, list[list[int]]] = {}  # key -> [partition count, partition] in the order of events
         self.now: dict[str, Any] | None = None
         self.grown: tuple[str, int] | None = None
-        self.said: set[str] = set()
+
+    def cast(self) -> Cast:
+        letters = [[key, letter] for key, letter in self.letters.items()]  # None is no key of a JSON object
+        return super().cast() | {"letters": letters, "keys": self.keys, "others": self.others}
 
     # -- fold
 
-    def see(self, event: Event) -> Told | None:
-        if event.detail.get("topic") != self.topic or not self.topic:
-            return None
-        d = event.detail
-        if event.kind == "TopicCreated":
-            self.count = d["partitions"]
-            return Told(f"Topic {self.topic} is created with {_partitions(self.count)}.")
-        if event.kind == "PartitionsCreated":
-            return self._grow(event)
-        if event.kind == "PartitionChosen":
-            return self._choose(event)
-        if event.kind == "RecordsAppended" and any(record[1] is None for record in d.get("records", ())):
-            return self._batch(d)
-        return None
+    def is_mine(self, event: Event) -> bool:
+        return bool(self.topic) and event.detail.get("topic") == self.topic
 
-    def _batch(self, d: dict[str, Any]) -> Told:
+    def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
+        self.count = d["partitions"]
+        return Told(f"Topic {self.topic} is created with {_partitions(self.count)}.")
+
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         """What stayed with one partition can leave in one batch: this is what sticking is for."""
+        if all(record[1] is not None for record in d.get("records", ())):
+            return None
         self.now = None
         count = d["last_offset"] - d["base_offset"] + 1
         records = "a record" if count == 1 else f"{count} records"
         sentence = f"A batch of {records} has arrived in partition {d['partition']}: one request for all of them."
-        return Told(sentence, marks=[{"lane": _lane(None), "text": "batch", "of": self.number}])
+        return Told(sentence, marks=self.mark(_lane(None), "batch"))
 
-    def _grow(self, event: Event) -> Told:
-        was, self.count = event.detail["was"], event.detail["partitions"]
+    def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
+        was, self.count = d["was"], d["partitions"]
         self.grown, self.now = event.id, None
         known = [key for key in self.hashes if self._place(key, was) is not None]
         moved = [key for key in known if self._place(key, self.count) != self._place(key, was)]
         sentence = f"{self.topic} grows from {was} to {self.count} partitions. What is written stays."
         if known:
             sentence += f" Divided by {self.count}, {len(moved)} of {len(known)} keys go elsewhere."
-        marks = [{"lane": _lane(key), "text": "moves", "of": self.number} for key in self.keys if key in moved]
+        marks = [mark for key in self.keys if key in moved for mark in self.mark(_lane(key), "moves")]
         return Told(sentence, f"{self.count} partitions", marks=marks)
 
     def _place(self, key: str | None, count: int) -> int | None:
         return (self.hashes[key] & 0x7FFFFFFF) % count if key in self.hashes and count else None
 
-    def _choose(self, event: Event) -> Told:
-        d = event.detail
+    def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
         key, partition, count = d["key"], d["partition"], d["partitions"]
         self.count = max(self.count, count)
         before = self.went.setdefault(key, [])
@@ -106,24 +102,25 @@ class PartitionerPlay(Play):
             "value": d["value"],
             "partition": partition,
             "partitions": count,
-            "how": d["how"],
+            "why": d["why"],
+            "reason": d["reason"],
             "kind": kind,
             "hash": d.get("hash"),
             "producer": event.node,
         }
+        hashed = d["reason"] == "murmur2"
         chapter = None
-        for name in (f"by {count}" if first_with and self.grown and kind == "murmur2" else "", kind):
-            if name and name not in self.said:
-                self.said.add(name)
+        for name in (f"by {count}" if first_with and self.grown and hashed else "", kind):
+            if name and self.once(name):
                 chapter = {"murmur2": "the first key", "sticky": "no key"}.get(name, name)
-        moved = kind == "murmur2" and moved_from is not None
-        sentence = _sentence(d, kind)
+        moved = hashed and moved_from is not None
+        sentence = _sentence(d)
         if moved:
             sentence += f" Its earlier records are in partition {moved_from}."
-        marks = [{"lane": _lane(key), "text": f"P{partition}", "of": self.number}]
-        return Told(sentence, chapter, because=self.grown if moved else None, marks=marks)
+        because = self.grown if moved else None
+        return Told(sentence, chapter, because=because, marks=self.mark(_lane(key), f"P{partition}"))
 
-    def space(self) -> dict[str, Any]:
+    def space(self) -> Space:
         return {
             "topic": self.topic,
             "partition_count": self.count,
@@ -142,14 +139,24 @@ class PartitionerPlay(Play):
         """Where the key's next record goes, as far as a hash tells; None without one."""
         return self._place(key, max(self.count, places[-1][0]))
 
+
+class PartitionerPlay(Play):
+    story = PartitionerStory
+    foot = "Kafka keeps order within a partition. A key keeps its partition only while the number of partitions stays."
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.letters: dict[str | None, str] = dict(self.cast["letters"])
+        self.most = min(max((scene["space"]["partition_count"] for scene in scenes), default=1), MOST_BINS)
+
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         parts = [_partitions(space["partition_count"])]
         now = space["now"]
         if now and now["partitions"] != space["partition_count"]:
             parts.append(f"{now['producer']} still knows {now['partitions']} of them")
-        if self.others:
-            parts.append(f"{len(self.keys)} of {len(self.keys) + self.others} keys have a lane")
+        keys, others = len(self.cast["keys"]), self.cast["others"]
+        if others:
+            parts.append(f"{keys} of {keys + others} keys have a lane")
         return " · ".join(parts)
 
     def summary(self, space: dict[str, Any]) -> str:
@@ -164,22 +171,18 @@ class PartitionerPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d, scene = drawing, scenes[-1]
         space = scene["space"]
-        most = min(max((other["space"]["partition_count"] for other in self.all_scenes), default=1), MOST_BINS)
         if d.narrow:
             door = self._machine(d, space["now"], (0, 2, d.width, 96))
-            bottom = 114 + most * 30
+            bottom = 114 + self.most * 30
             self._bins(d, scene, (0, 114, d.width), 30, door)
         else:
             door = self._machine(d, space["now"], (0, 4, 470, 130))
-            height = max(SPACE // max(most, 1), 21) if most > 4 else 39
-            bottom = max(SPACE, height * most + 4)
+            height = max(SPACE // self.most, 21) if self.most > 4 else 39
+            bottom = max(SPACE, height * self.most + 4)
             self._bins(d, scene, (512, 4, d.width - 512), height, door)
         seen = {entry["key"]: entry for entry in space["keys"]}
-        rows = [self._row(key, seen.get(key)) for key in self.keys]
+        rows = [self._row(key, seen.get(key)) for key in self.cast["keys"]]
         self.lanes.draw(d, bottom + 4, rows, scene["step"])
-
-    def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.all_scenes = scenes
 
     def _machine(self, d: Drawing, now: dict[str, Any] | None, place: tuple[int, int, int, int]) -> tuple[float, float]:
         """Draws what goes in and what is computed; returns the point where the record leaves."""
@@ -275,19 +278,15 @@ class PartitionerPlay(Play):
         return Lane(_lane(key), name, "quiet", " → ".join(f"P{partition}" for partition in latest))
 
 
-def _kind(d: dict[str, Any]) -> str:
-    if d.get("hash") is not None:
-        return "murmur2"
-    how = str(d["how"])
-    if how.startswith("no key"):
-        return "sticky"
-    return how.removeprefix("chosen by ").split(":")[0]
+def _kind(d: Detail) -> str:
+    """The rule that chose, in a word or two: somebody's own by its name."""
+    return str(d["rule"] or KINDS.get(d["reason"], d["reason"]))
 
 
 def _computation(now: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines in the machine: what is computed, and what comes out."""
-    if now["hash"] is None:
-        rule = now["how"].split(": ", 1)
+    if now["reason"] != "murmur2":
+        rule = now["why"].split(": ", 1)
         return [(rule[-1], ""), ("partition", str(now["partition"]))]
     positive = now["hash"] & 0x7FFFFFFF
     return [
@@ -297,12 +296,12 @@ def _computation(now: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _sentence(d: dict[str, Any], kind: str) -> str:
-    if kind == "murmur2":
+def _sentence(d: Detail) -> str:
+    if d["reason"] == "murmur2":
         positive = d["hash"] & 0x7FFFFFFF
         return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so to partition {d['partition']}."
     who = "A record without key" if d["key"] is None else f"A record with key {d['key']}"
-    return f"{who} goes to partition {d['partition']}: {d['how'].removeprefix('no key: ')}."
+    return f"{who} goes to partition {d['partition']}: {d['why'].removeprefix('no key: ')}."
 
 
 def _distinct(places: list[list[int]]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""A picture: the scenes of one play, to be shown as a page that plays, a static SVG, or a table."""
+"""A picture: a cast and its scenes, to be shown as a page that plays, a static SVG, or a table."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import hashlib
 import json
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
-from minikafka.theatre.play import Play, Scene, fold
+from minikafka.theatre.play import Cast, Play, Scene
 from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.text import escape
-from minikafka.trace import Event
 
 
 class Table:
@@ -30,31 +29,31 @@ class Table:
 
 
 class Picture:
-    """Shown in a notebook by being a cell's value. scenes: plain data, one dictionary a step.
+    """Shown in a notebook by being a cell's value.
 
-    seed: shown in the corner. surprise: a condition on events; see prediction.py.
+    cast, scenes: JSON values, and all that the play sees of the trace: they are written as JSON and drawn from what is
+    read back. digest: that text in twelve hexadecimal digits, so equal digests are equal pictures. seed: shown in the
+    corner. prediction: already placed among these scenes.
     """
 
-    def __init__(self, play: Play, trace: Sequence[Event], *, seed: int | None = None,
-                 prediction: Prediction | None = None,
-                 surprise: Callable[[Event], bool] | None = None) -> None:  # fmt: skip
-        self.play = play
+    def __init__(self, play: type[Play], cast: Cast, scenes: Sequence[Scene], *, seed: int | None = None,
+                 prediction: Prediction | None = None) -> None:  # fmt: skip
+        text = json.dumps([cast, scenes], separators=(",", ":"))
+        self.digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.cast: Cast
+        self.scenes: list[Scene]
+        self.cast, self.scenes = json.loads(text)
+        self.play = play(self.cast, self.scenes)
         self.seed = seed
-        self.scenes: list[Scene] = fold(play, trace)
-        self._drawings: dict[int, list[Drawing]] = {}
         self.prediction = prediction
-        if prediction:
-            prediction.place(surprise, trace, self.scenes)
+        self._drawings: dict[int, list[Drawing]] = {}
 
     @property
     def title(self) -> str:
-        return self.play.title
+        return str(self.cast["title"])
 
-    @property
-    def digest(self) -> str:
-        """The scenes in twelve hexadecimal digits: equal wherever the trace is equal."""
-        text = json.dumps(self.scenes, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+    def summary(self, scene: Scene) -> str:
+        return self.play.summary(scene["space"])
 
     def drawings(self, width: int) -> list[Drawing]:
         """The shapes of every step, in one layout."""
@@ -88,7 +87,7 @@ class Picture:
             sentence=scene["sentence"],
             corner=self._corner(),
             time=scene["time"],
-            alt=f"{scene['sentence']} {scene['summary']}.",
+            alt=f"{scene['sentence']} {self.summary(scene)}.",
         )
 
     def page(self, at_end: bool = False, at_ms: int | None = None) -> str:
@@ -129,7 +128,7 @@ class Picture:
             "node": scene["node"],
             "sentence": scene["sentence"],
             "scenario": self.play.scenario(scene),
-            "summary": scene["summary"],
+            "summary": self.summary(scene),
             "chapter": scene["chapter"],
             "because": scene["because"],
             "of": scene["of"],
@@ -155,7 +154,7 @@ class Picture:
             stop = self.scenes[self.prediction.stop or 0]
             lines += [f"  stops at {stop['time']}: {self.prediction.question}", f"  {options}"]
             return "\n".join(lines)
-        lines.append(f"  at the end: {self.scenes[-1]['summary']}")
+        lines.append(f"  at the end: {self.summary(self.scenes[-1])}")
         if self.prediction:
             lines += [f"  {line}" for line in self.prediction.verdict.splitlines()]
         return "\n".join(lines)

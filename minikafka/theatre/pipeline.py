@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.keys import legend
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, Batch, PipelineStory
+from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
+from minikafka.theatre.play import Play
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 ROW, CELL = 34, 28  # pitch of the rows, width of a record
@@ -22,51 +22,12 @@ FLIES = ("on its way", "written", "known", "refused")
 Place = tuple[float, float, float]  # x, y, width
 
 
-class PipelinePlay(PipelineStory):
-    name = "pipeline"
+class PipelinePlay(Play):
+    story = PipelineStory
     foot = (
         "A producer that hears nothing can't tell a lost request from a lost answer. "
         "Sequence numbers let the broker recognise what it has."
     )
-
-    def space(self) -> dict[str, Any]:
-        return {
-            "producer": self.producer,
-            "config": dict(self.config),
-            "buffer": [self._told(batch) | {"state": batch.state} for batch in self.buffer],
-            "in_flight": [
-                {
-                    "state": request.state,
-                    "attempt": request.attempt,
-                    "acks": request.acks,
-                    "batches": [self._told(batch) for batch in request.open],
-                }
-                for request in self.in_flight.values()
-            ],
-            "logs": [
-                {"partition": partition, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
-                for partition, log in sorted(self.logs.items())
-            ],
-            "sent": len(self.records),
-            "requests": self.requests_sent,
-            "acknowledged": self.acknowledged,
-            "failed": self.failed,
-            "twice": sum(1 for copies in self.copies.values() if copies > 1),
-            "late": len(self.late),
-            "lost": len([n for n in self.lost if not self.copies[n]]),
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
-        }
-
-    def _told(self, batch: Batch) -> dict[str, Any]:
-        records = [[n, *self.records[n]] for n in batch.records[:8]]
-        return {"batch": batch.number, "partition": batch.partition, "count": len(batch.records), "records": records}
-
-    def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
-        """The latest records: offset, number of the record, letter, value, "" | again | late."""
-        return [
-            [offset, n, *([None, None] if n is None else [self.records[n][0], self.records[n][2]]), state]
-            for offset, n, state in log[-40:]
-        ]
 
     def scenario(self, scene: Scene) -> str:
         config = scene["space"]["config"]
@@ -80,7 +41,7 @@ class PipelinePlay(PipelineStory):
         if "enable_idempotence" in config:
             parts.append("idempotent" if config["enable_idempotence"] else "not idempotent")
         parts += [f"{node} {state}" for node, state in scene["space"]["down"].items()]
-        parts += [words for words in (legend(self.letters, 4),) if words and not self.by_value]
+        parts += [self.cast["legend"]] if self.cast["legend"] else []
         return " · ".join(parts)
 
     def summary(self, space: dict[str, Any]) -> str:
@@ -114,11 +75,12 @@ class PipelinePlay(PipelineStory):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
         self.rows = min(max(most, 2), ROWS)
-        self.last = scenes[-1]["space"] if scenes else {"logs": []}
+        logs = scenes[-1]["space"]["logs"] if scenes else []
+        self.longest = max((log["end"] for log in logs), default=0)
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place
-        d.text("buffer/name", x, y + 14, fit(f"{self.producer}'s buffer", w - 120, bold=True), bold=True)
+        d.text("buffer/name", x, y + 14, fit(f"{self.cast['producer']}'s buffer", w - 120, bold=True), bold=True)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
         d.text("buffer/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
@@ -160,7 +122,7 @@ class PipelinePlay(PipelineStory):
         x, y, w = place
         key = f"batch/{batch['batch']}"
         d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash="4 3" if trouble else None)
-        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.chosen) > 1 else "")
+        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast['chosen']) > 1 else "")
         d.text(key + "/name", x + 8, y + 19, name, size=12.5, bold=True)
         left = x + 16 + text_width(name, 12.5, bold=True)
         room = x + w - 8 - text_width(state, 12.5) - left
@@ -179,8 +141,9 @@ class PipelinePlay(PipelineStory):
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
         x, y, w = place
-        many = len(self.chosen) > 1
-        name = "the log" if many else f"the log of partition {self.chosen[0] if self.chosen else 0}"
+        chosen = self.cast["chosen"]
+        many = len(chosen) > 1
+        name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
         d.text("log/name", x, y + 14, name, bold=True)
         end = sum(log["end"] for log in space["logs"])
         d.text("log/end", x + w, y + 14, f"{end} written", "quiet", size=12.5, mono=True, anchor="end")
@@ -201,10 +164,6 @@ class PipelinePlay(PipelineStory):
             chip = ("trouble", "on1") if broken else ("good", "ink")
             x += d.chip(f"lamp/{words}", x, top + 2, words, *chip) + 6
         return top + 22
-
-    @property
-    def longest(self) -> int:
-        return max((log["end"] for log in self.last["logs"]), default=0)
 
     def _cells_of(self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float) -> None:
         left, top, per_row = place[0], place[1], int(place[2])

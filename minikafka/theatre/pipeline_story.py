@@ -8,13 +8,14 @@ producer knows of it, because everything that goes wrong here goes wrong between
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.casting import busiest_partitions, busiest_topic
-from minikafka.theatre.keys import letters
-from minikafka.theatre.play import Play, Told
+from minikafka.theatre.keys import legend, letters
+from minikafka.theatre.play import Cast, Detail, Space, Story, Told
+from minikafka.theatre.text import capital, quoted
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
@@ -48,7 +49,9 @@ class Request:
     state: str = "on its way"
 
 
-class PipelineStory(Play):
+class PipelineStory(Story):
+    name = "pipeline"
+
     def __init__(
         self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None, **options: Any
     ) -> None:
@@ -79,26 +82,62 @@ class PipelineStory(Play):
         self.late: dict[int, None] = {}
         self.acknowledged = self.failed = self.requests_sent = 0
         self.down: dict[str, str] = {}
-        self.said: set[str] = set()
 
-    # -- fold
+    def cast(self) -> Cast:
+        return super().cast() | {
+            "producer": self.producer,
+            "chosen": self.chosen,
+            "legend": "" if self.by_value else legend(self.letters, 4),
+        }
 
-    def see(self, event: Event) -> Told | None:
-        handler: Callable[[Event, dict[str, Any]], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
-        if handler is None or event.detail.get("topic", self.topic) != self.topic:
-            return None
-        if event.kind in _THE_PRODUCERS and event.node != self.producer:
-            return None
-        return handler(event, event.detail)
+    def space(self) -> Space:
+        return {
+            "producer": self.producer,
+            "config": dict(self.config),
+            "buffer": [self._told(batch) | {"state": batch.state} for batch in self.buffer],
+            "in_flight": [
+                {
+                    "state": request.state,
+                    "attempt": request.attempt,
+                    "acks": request.acks,
+                    "batches": [self._told(batch) for batch in request.open],
+                }
+                for request in self.in_flight.values()
+            ],
+            "logs": [
+                {"partition": partition, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
+                for partition, log in sorted(self.logs.items())
+            ],
+            "sent": len(self.records),
+            "requests": self.requests_sent,
+            "acknowledged": self.acknowledged,
+            "failed": self.failed,
+            "twice": sum(1 for copies in self.copies.values() if copies > 1),
+            "late": len(self.late),
+            "lost": len([n for n in self.lost if not self.copies[n]]),
+            "down": {node: state for node, state in sorted(self.down.items()) if state},
+        }
 
-    def _once(self, chapter: str) -> str | None:
-        if chapter in self.said:
-            return None
-        self.said.add(chapter)
-        return chapter
+    def _told(self, batch: Batch) -> dict[str, Any]:
+        records = [[n, *self.records[n]] for n in batch.records[:8]]
+        return {"batch": batch.number, "partition": batch.partition, "count": len(batch.records), "records": records}
 
-    def _mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
-        return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
+    def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
+        """The latest records: offset, number of the record, letter, value, "" | again | late."""
+        return [
+            [offset, n, *([None, None] if n is None else [self.records[n][0], self.records[n][2]]), state]
+            for offset, n, state in log[-40:]
+        ]
+
+    # -- fold: what the producer does
+
+    def is_mine(self, event: Event) -> bool:
+        if event.detail.get("topic", self.topic) != self.topic:
+            return False
+        if event.kind not in _THE_PRODUCERS:
+            return True
+        known = event.kind not in _OF_A_BATCH or event.detail["batch"] in self.batches
+        return known and event.node == self.producer
 
     def _sweep(self) -> None:
         """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
@@ -110,15 +149,15 @@ class PipelineStory(Play):
         """The letters of some records, for a mark."""
         return " ".join(str(self.records[n][0]) for n in records) if len(records) <= 3 else f"+{len(records)}"
 
-    def _see_ClientStarted(self, event: Event, d: dict[str, Any]) -> None:
+    def _see_ClientStarted(self, event: Event, d: Detail) -> None:
         self.config = d.get("config", {})
 
-    def _see_TopicCreated(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         for partition in self.chosen:
             self.logs.setdefault(partition, [])
         return Told(f"Topic {self.topic} is created. Its log is empty.")
 
-    def _see_PartitionChosen(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
         if "batch" not in d:
             return None
         self._sweep()
@@ -126,7 +165,7 @@ class PipelineStory(Play):
         word = d["value"] if self.by_value else d["key"]
         self.records.append([self.letters[word], d["key"], d["value"]])
         batch = self.batches.get(d["batch"])
-        what = _quoted(d["value"])
+        what = quoted(d["value"], 24) if d["value"] else ""
         if batch is None:
             batch = self.batches[d["batch"]] = Batch(d["batch"], d["partition"])
             self.buffer.append(batch)
@@ -136,20 +175,18 @@ class PipelineStory(Play):
         else:
             sentence = f"send({what}) returns at once. The record joins batch {batch.number}."
         batch.records.append(number)
-        return Told(sentence, marks=self._mark(SEND, str(self.records[number][0])))
+        return Told(sentence, marks=self.mark(SEND, str(self.records[number][0])))
 
-    def _see_BatchFilled(self, event: Event, d: dict[str, Any]) -> Told | None:
-        batch = self.batches.get(d["batch"])
-        if batch is None or batch not in self.buffer:
+    def _see_BatchFilled(self, event: Event, d: Detail) -> Told | None:
+        batch = self.batches[d["batch"]]
+        if batch not in self.buffer:
             return None
         batch.state = "full"
         sentence = f"Batch {batch.number} is full: {_counted(d['count'], 'record')}, {d['size_bytes']} bytes."
-        return Told(sentence + " It need not linger.", self._once("a full batch"), marks=self._mark(SEND, "full"))
+        return Told(sentence + " It need not linger.", self.once("a full batch"), marks=self.mark(SEND, "full"))
 
-    def _see_BatchSent(self, event: Event, d: dict[str, Any]) -> Told | None:
-        batch = self.batches.get(d["batch"])
-        if batch is None:
-            return None
+    def _see_BatchSent(self, event: Event, d: Detail) -> Told:
+        batch = self.batches[d["batch"]]
         self._sweep()
         key = (d["connection"], d["correlation_id"])
         if key not in self.in_flight:
@@ -171,11 +208,11 @@ class PipelineStory(Play):
             self.acknowledged += d["count"]
         text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
         if d["connection"] not in self.broken:
-            return Told(sentence, self._once(chapter), marks=self._mark(REQUESTS, text))
+            return Told(sentence, self.once(chapter), marks=self.mark(REQUESTS, text))
         request.state = "lost"
         sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
         self._let_go(request)
-        return Told(sentence, None, True, marks=self._mark(REQUESTS, text, True))
+        return Told(sentence, None, True, marks=self.mark(REQUESTS, text, True))
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
@@ -183,7 +220,7 @@ class PipelineStory(Play):
             for batch in request.batches:
                 self.lost.update(dict.fromkeys(batch.records))
 
-    def _see_MessageLost(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_MessageLost(self, event: Event, d: Detail) -> Told | None:
         if d.get("api") != "Produce" or self.producer not in (d["source"], d["target"]):
             return None
         on_it = [request for request in self.in_flight.values() if request.key[0] == d["connection"]]
@@ -194,7 +231,7 @@ class PipelineStory(Play):
             request = next((each for each in on_it if each.state != "on its way"), on_it[0])
             request.state = "answer lost"
             sentence = f"The broker's answer is lost, and the connection with it. What can {self.producer} know now?"
-            return Told(sentence, self._once("an answer is lost"), True, marks=self._mark(ANSWERS, "lost", True))
+            return Told(sentence, self.once("an answer is lost"), True, marks=self.mark(ANSWERS, "lost", True))
         request = on_it[-1]
         request.state = "lost"
         self._let_go(request)
@@ -202,7 +239,7 @@ class PipelineStory(Play):
         if request.acks == 0:
             sentence += " Nobody will ever know."
         because = request.batches[0].sent
-        return Told(sentence, self._once("a request is lost"), True, because, self._mark(REQUESTS, "lost", True))
+        return Told(sentence, self.once("a request is lost"), True, because, self.mark(REQUESTS, "lost", True))
 
     def _said(self, request: Request) -> str:
         numbers = [str(batch.number) for batch in request.batches]
@@ -216,7 +253,7 @@ class PipelineStory(Play):
         batches = request.batches if request else []
         return request, next((batch for batch in batches if batch.partition == partition), None)
 
-    def _see_RecordsAppended(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = d["partition"]
         if partition not in self.chosen:
             return None
@@ -226,7 +263,7 @@ class PipelineStory(Play):
         if request is None or batch is None:
             log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
             who = self.asker(event) or "Somebody else"
-            return Told(f"{who} writes {_counted(count, 'record')}.", marks=self._mark(LOG, f"+{count}"))
+            return Told(f"{who} writes {_counted(count, 'record')}.", marks=self.mark(LOG, f"+{count}"))
         if request.state == "on its way":
             request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
         if request.acks == 0:
@@ -240,20 +277,20 @@ class PipelineStory(Play):
             self.copies[n] += 1
         offsets = f"offset {d['base_offset']}" if count == 1 else f"offsets {d['base_offset']} to {d['last_offset']}"
         sentence = f"The broker writes batch {batch.number}: {offsets}."
-        marks = self._mark(LOG, self._names(batch.records), bool(again or late))
+        marks = self.mark(LOG, self._names(batch.records), bool(again or late))
         if again:
             twice = "The record is" if len(again) == 1 else "Its records are"
             sentence += f" To the broker this is a new batch like any other. {twice} in the log twice now."
-            return Told(sentence, self._once("written twice"), True, batch.sent, marks)
+            return Told(sentence, self.once("written twice"), True, batch.sent, marks)
         if batch.state == "failed":
             sentence += " The program was told that it failed."
-            return Told(sentence, self._once("written after all"), True, batch.sent, marks)
+            return Told(sentence, self.once("written after all"), True, batch.sent, marks)
         if late:
             sentence += f" It was sent before what is already there: {self.records[highest][0]} has overtaken it."
-            return Told(sentence, self._once("overtaken"), True, batch.sent, marks)
-        return Told(sentence, self._once("written"), because=batch.sent, marks=marks)
+            return Told(sentence, self.once("overtaken"), True, batch.sent, marks)
+        return Told(sentence, self.once("written"), because=batch.sent, marks=marks)
 
-    def _see_DuplicateRecognized(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_DuplicateRecognized(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
         if request is None or batch is None:
             return None
@@ -262,16 +299,16 @@ class PipelineStory(Play):
             f"The broker knows batch {batch.number}: this producer's sequence number {batch.base_sequence} is at "
             f"offset {d['base_offset']}. It writes nothing and answers as it did before."
         )
-        return Told(sentence, self._once("recognised"), because=batch.sent, marks=self._mark(LOG, "known"))
+        return Told(sentence, self.once("recognised"), because=batch.sent, marks=self.mark(LOG, "known"))
 
-    def _see_BatchRefused(self, event: Event, d: dict[str, Any]) -> Told | None:
+    def _see_BatchRefused(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
         if request is None or batch is None:
             return None
         request.state = "refused"
         self._let_go(request)
-        sentence = f"The broker refuses batch {batch.number} with {d['error']}: {d['why']}."
-        return Told(sentence, self._once(d["error"]), True, batch.sent, self._mark(LOG, "refused", True))
+        sentence = f"The broker refuses batch {batch.number} with {d['error']}: {d['message']}."
+        return Told(sentence, self.once(d["error"]), True, batch.sent, self.mark(LOG, "refused", True))
 
     # -- fold: what the producer learns
 
@@ -283,38 +320,30 @@ class PipelineStory(Play):
                 if not request.open:
                     del self.in_flight[key]
 
-    def _see_BatchRetried(self, event: Event, d: dict[str, Any]) -> Told | None:
-        batch = self.batches.get(d["batch"])
-        if batch is None:
-            return None
+    def _see_BatchRetried(self, event: Event, d: Detail) -> Told:
+        batch = self.batches[d["batch"]]
         self._leave(batch)
         batch.state = f"again at {moment(event.at + d['backoff_ms'])}"
         place = 0
         while place < len(self.buffer) and 0 <= self.buffer[place].base_sequence < batch.base_sequence:
             place += 1  # sequence numbers keep the order; without them the last one taken back leaves first
         self.buffer.insert(place, batch)
-        sentence = (
-            f"{_capital(d['why'])}. Written or not? {self.producer} can't tell. It takes batch {batch.number} back"
-        )
-        if d["why"].startswith("the broker said"):
-            sentence = f"{_capital(d['why'])}, which may pass. {self.producer} takes batch {batch.number} back"
+        known = f", which may pass. {self.producer}"
+        unsure = f". Written or not? {self.producer} can't tell. It"
+        sentence = f"{capital(d['why'])}{known if d['reason'] == 'refused' else unsure} takes batch {batch.number} back"
         sentence += f" and tries again in {d['backoff_ms']} ms."
-        return Told(sentence, self._once("taken back"), marks=self._mark(ANSWERS, "none", True))
+        return Told(sentence, self.once("taken back"), marks=self.mark(ANSWERS, "none", True))
 
-    def _see_RecordsAcknowledged(self, event: Event, d: dict[str, Any]) -> Told | None:
-        batch = self.batches.get(d["batch"])
-        if batch is None:
-            return None
+    def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
+        batch = self.batches[d["batch"]]
         self._leave(batch)
         self.acknowledged += d["count"]
         sentence = f"{self.producer} hears that batch {batch.number} is written"
         sentence += f", from offset {d['base_offset']} on. Its futures are done." if d["base_offset"] >= 0 else "."
-        return Told(sentence, self._once("acknowledged"), marks=self._mark(ANSWERS, "ok"))
+        return Told(sentence, self.once("acknowledged"), marks=self.mark(ANSWERS, "ok"))
 
-    def _see_SendFailed(self, event: Event, d: dict[str, Any]) -> Told | None:
-        batch = self.batches.get(d["batch"])
-        if batch is None:
-            return None
+    def _see_SendFailed(self, event: Event, d: Detail) -> Told:
+        batch = self.batches[d["batch"]]
         self._leave(batch)
         if batch in self.buffer:
             self.buffer.remove(batch)
@@ -322,15 +351,15 @@ class PipelineStory(Play):
         self.failed += d["count"]
         missing = [n for n in batch.records if not self.copies[n]]
         self.lost.update(dict.fromkeys(missing))
-        why = d["why"] or d["error"]
+        why = d["message"] or d["error"]
         sentence = f"{self.producer} gives batch {batch.number} up: {why}. The program is told that it failed."
         if not missing:
             sentence += " But the log holds it."
-        return Told(sentence, self._once("given up"), True, marks=self._mark(ANSWERS, "failed", True))
+        return Told(sentence, self.once("given up"), True, marks=self.mark(ANSWERS, "failed", True))
 
     # -- fold: nodes
 
-    def _see_NodeCrashed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
         if event.node.startswith("broker"):
             for request in self.in_flight.values():
                 if request.state == "on its way":
@@ -341,16 +370,16 @@ class PipelineStory(Play):
             self.buffer.clear()
         return self._state(event, "crashed", "crashes")
 
-    def _see_NodeRestarted(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
         if event.node == self.producer:
             self.batches.clear()
             self.in_flight.clear()
         return self._state(event, "", "is back")
 
-    def _see_NodeFrozen(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
         return self._state(event, "frozen", "stands still: it does nothing and hears nothing")
 
-    def _see_NodeThawed(self, event: Event, d: dict[str, Any]) -> Told:
+    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
         return self._state(event, "", "goes on")
 
     def _state(self, event: Event, state: str, what: str) -> Told:
@@ -358,28 +387,12 @@ class PipelineStory(Play):
         trouble = state == "crashed"
         lane = LOG if event.node.startswith("broker") else SEND
         chapter = f"{event.node} {what.split(':')[0]}"
-        return Told(f"{event.node} {what}.", chapter, trouble, marks=self._mark(lane, state or "back", trouble))
+        return Told(f"{event.node} {what}.", chapter, trouble, marks=self.mark(lane, state or "back", trouble))
 
 
-_THE_PRODUCERS = (
-    "ClientStarted",
-    "PartitionChosen",
-    "BatchFilled",
-    "BatchSent",
-    "BatchRetried",
-    "RecordsAcknowledged",
-    "SendFailed",
-)
+_OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
+_THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
 
 
 def _counted(count: int, noun: str) -> str:
     return f"one {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _quoted(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return f"“{text if len(text) <= 24 else text[:23] + '…'}”" if text else ""
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -1,16 +1,18 @@
-"""A play turns a trace into scenes, and a scene into shapes. One picture is one file with one subclass of Play.
+"""A story folds a trace into scenes; a play draws them. One picture is one subclass of each.
 
-Fold: `see(event)` keeps the play's state up to date and returns a Told where the learner should stop and look (None:
-nothing to show; QUIETLY: the change belongs to the scene told last, as a high watermark does that follows an append
-at once). `space()` is then stored as plain JSON. Draw: `draw(drawing, scenes)` gets the scenes up to the cursor and
-no later one, so it can't show the future.
+Story: `see(event)` keeps its state up to date and returns a Told where the learner should stop and look (None: nothing
+to show; QUIETLY: the change belongs to the scene told last, as a high watermark does that follows an append at once).
+`space()` is then stored as plain JSON, and `cast()` says once who is shown.
+
+Play: it knows the cast and the scenes, as they come back from JSON, and nothing of the story or the trace.
+`draw(drawing, scenes)` gets the scenes up to the cursor and no later one, so it can't show the future.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.lanes import Lanes, Scene, times
@@ -20,12 +22,16 @@ from minikafka.trace import Event
 # the rest.
 MOST_STEPS = 160
 
+Detail = dict[str, Any]
+Cast = dict[str, Any]
+Space = dict[str, Any]
+
 
 @dataclass
 class Told:
     """What one event does to the picture.
 
-    because: the id of an event, where the play knows better than the event's own cause.
+    because: the id of an event, where the story knows better than the event's own cause.
     """
 
     sentence: str
@@ -38,46 +44,85 @@ class Told:
 QUIETLY = Told("")
 
 
-class Play:
-    """The base of all pictures.
+class Story:
+    """The base of all folds.
 
-    A play may look at the whole trace when it is made, to choose who is shown and how much room they need; options are
-    its own keyword arguments.
+    A story may look at the whole trace when it is made, to choose who is shown and how much room they need; the
+    picture's options are its keyword arguments.
     """
 
-    name = ""
+    name = ""  # of the picture
     title = ""
-    foot = ""  # the rule that the picture shows, one line under it
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
-        self.requests: dict[
-            tuple[Any, Any], Event
-        ] = {}  # what brokers may be serving, by connection and correlation id
+        self.requests: dict[Any, Event] = {}  # what brokers may be serving, by connection and correlation id
         self.number = 0  # of the event that is being seen, among those that are told
-        self.lanes = Lanes([])
+        self.said: set[Any] = set()
         if options:
             raise TypeError(f"the picture {self.name!r} has no option {sorted(options)[0]!r}")
 
-    @classmethod
-    def stage(cls, trace: Sequence[Event], **options: Any) -> tuple[Play, Sequence[Event]]:
-        """The play for these options, and the events that it folds: the trace, unless an option brings another one."""
-        return cls(trace, **options), trace
-
     def see(self, event: Event) -> Told | None:
+        """What one event changes."""
+        handler = self.handler(event)
+        return handler(event, event.detail) if handler else None
+
+    def handler(self, event: Event) -> Callable[[Event, Detail], Told | None] | None:
+        """`_see_<kind>(event, detail)`, if the event is of this story."""
+        found: Callable[[Event, Detail], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
+        return found if found is not None and self.is_mine(event) else None
+
+    def is_mine(self, event: Event) -> bool:
+        """Whether the story is about this event."""
         raise NotImplementedError
 
-    def space(self) -> dict[str, Any]:
+    def space(self) -> Space:
         """What is where now: plain JSON, made anew at each call."""
         raise NotImplementedError
 
+    def cast(self) -> Cast:
+        """Who is shown, after the last event: plain JSON."""
+        return {"title": self.title}
+
+    def asker(self, event: Event) -> str | None:
+        """Who sent the request that a broker was serving, or None."""
+        request = self.requests.get(event.cause) if event.cause else None
+        return request.node if request else None
+
+    def once(self, what: Any) -> Any:
+        """The same (a chapter, say) the first time, then None."""
+        if what in self.said:
+            return None
+        self.said.add(what)
+        return what
+
+    def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
+        return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
+
+
+class Play:
+    """The base of all pictures: draws what a story has told."""
+
+    story: ClassVar[type[Story]]
+    foot = ""  # the rule that the picture shows, one line under it
+
+    def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
+        self.cast = cast
+        self.lanes = Lanes(scenes)
+        self.rehearse(scenes)
+
+    @classmethod
+    def stage(cls, trace: Sequence[Event], **options: Any) -> tuple[type[Play], Story, Sequence[Event]]:
+        """Who draws, who folds, and what: the trace, unless an option brings another one."""
+        return cls, cls.story(trace, **options), trace
+
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        """Once, after the fold: measure how much room the whole play needs, so that nothing jumps later."""
+        """Measure how much room the whole play needs, so that nothing jumps later."""
 
     def scenario(self, scene: Scene) -> str:
         """The line under the title."""
         raise NotImplementedError
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         """One scene in one line: the text of the picture for those who don't see it."""
         raise NotImplementedError
 
@@ -85,14 +130,9 @@ class Play:
         """Draw the last of these scenes."""
         raise NotImplementedError
 
-    def asker(self, event: Event) -> str | None:
-        """Who sent the request that a broker was serving, or None."""
-        request = self.requests.get(event.cause) if event.cause else None
-        return request.node if request else None
 
-
-def fold(play: Play, trace: Sequence[Event]) -> list[Scene]:
-    """All scenes of a trace, in order, numbered by step. Depends on nothing but the trace and the play's options."""
+def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
+    """All scenes of a trace, in order, numbered by step."""
     scenes: list[Scene] = []
     origin = trace[0].at if trace and trace[0].at > 10**11 else 0  # a server's trace counts from the epoch
     told_at: dict[tuple[Any, Any], int] = {}
@@ -101,27 +141,23 @@ def fold(play: Play, trace: Sequence[Event]) -> list[Scene]:
         causes[event.id] = event.cause
         if event.kind == "RequestSent":
             key = (event.detail["connection"], event.detail["correlation_id"])
-            play.requests[key] = event
+            story.requests[key] = event
             causes[key] = event.id
-        play.number = len(scenes) + 1
-        told = play.see(event)
+        story.number = len(scenes) + 1
+        told = story.see(event)
         if told is None:
             continue
         if told is QUIETLY:
             if scenes:
-                scenes[-1]["space"] = play.space()
+                scenes[-1]["space"] = story.space()
             continue
         told_at[event.id] = len(scenes)
-        scenes.append(_scene(len(scenes), position, event, told, event.at - origin, play.space()))
+        scenes.append(_scene(len(scenes), position, event, told, event.at - origin, story.space()))
         scenes[-1]["because"] = _find(told.because or event.cause, told_at, causes, len(scenes) - 1)
     for scene, time in zip(scenes, times([scene["at"] for scene in scenes]), strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time
-        scene["summary"] = play.summary(scene["space"])
-    scenes = _thin(scenes)
-    play.lanes = Lanes(scenes)
-    play.rehearse(scenes)
-    return scenes
+    return _thin(scenes)
 
 
 def _scene(step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]) -> Scene:

@@ -8,10 +8,10 @@ from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import Play, Told
-from minikafka.theatre.rebalance_cast import MOST_MEMBERS, cast
+from minikafka.theatre.play import Cast, Play, Space, Story, Told
+from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
 from minikafka.theatre.rebalance_space import STATE_FILL
-from minikafka.theatre.rebalance_story import Story, every_ms
+from minikafka.theatre.rebalance_story import RebalanceStory
 from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block
 from minikafka.trace import Event
 
@@ -36,34 +36,45 @@ def _marked(event: Event) -> Event:
     return OfOther((OTHER + event.id[0], event.id[1]), event.at, event.node, event.kind, cause, detail)
 
 
-class BesidePlay(Play):
+class BesideStory(Story):
     name = "rebalance"
-    foot = "Hatched: nobody reads the partition. Not read for: so far; sum: of all partitions."
 
     def __init__(self, trace: Sequence[Event], *, beside: Sequence[Event], names: Sequence[str] | None = None,
-                 group: str | None = None, topic: str | None = None, partitions: Sequence[int] | None = None,
-                 since_ms: int = 0, **options: Any) -> None:  # fmt: skip
-        super().__init__(trace, **options)
-        casts = [cast(each, group, topic, partitions) for each in (trace, beside)]
-        every = max(every_ms(each, since_ms) for each in (trace, beside))
-        self.stories = [Story(who, every, since_ms) for who in casts]
+                 **options: Any) -> None:  # fmt: skip
+        super().__init__(trace)
+        self.stories = [RebalanceStory(each, **options) for each in (trace, beside)]
+        for story in self.stories:
+            story.every_ms = max(each.every_ms for each in self.stories)
         self.names = list(names) if names else _names(trace, beside)
-        self.title = f"{self.names[0]} beside {self.names[1]}: group {casts[0].group}"
+        self.title = f"{self.names[0]} beside {self.names[1]}: group {self.stories[0].who.group}"
 
     def see(self, event: Event) -> Told | None:
         second = isinstance(event, OfOther)
-        told = self.stories[second].see(event, self.number)
-        if told is None or not told.sentence:
-            return told
-        told.sentence = f"{self.names[second]}: {told.sentence}"
+        self.stories[second].number = self.number
+        told = self.stories[second].see(event)
+        if told is not None and told.sentence:
+            told.sentence = f"{self.names[second]}: {told.sentence}"
         return told
 
-    def space(self) -> dict[str, Any]:
+    def cast(self) -> Cast:
+        return super().cast() | {"names": self.names, "groups": [story.cast() for story in self.stories]}
+
+    def space(self) -> Space:
         return {"groups": [story.group.space(self.number) for story in self.stories]}
 
+
+class BesidePlay(Play):
+    story = BesideStory
+    foot = "Hatched: nobody reads the partition. Not read for: so far; sum: of all partitions."
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.names, self.groups = self.cast["names"], self.cast["groups"]
+        self.axis = Axis(scenes, {f"{n}/": [scene["space"]["groups"][n] for scene in scenes] for n in range(2)})
+
     def scenario(self, scene: Scene) -> str:
-        who = self.stories[0].cast
-        return f"the same calls twice, one time axis · {len(who.parts) + who.left_out} partitions of {who.topics}"
+        who = self.groups[0]
+        count = len(who["partitions"]) + who["left_out"]
+        return f"the same calls twice, one time axis · {count} partitions of {who['topics']}"
 
     def summary(self, space: dict[str, Any]) -> str:
         texts = [
@@ -72,17 +83,14 @@ class BesidePlay(Play):
         ]
         return "; ".join(texts)
 
-    def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.axis = Axis(scenes, {f"{n}/": [scene["space"]["groups"][n] for scene in scenes] for n in range(2)})
-
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
         band, y = Band(drawing, self.axis, scene), 0.0
-        for number, story in enumerate(self.stories):
+        for number, group in enumerate(self.groups):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
             top, key = y + HEADER, f"time/cursor/{number}"
-            y = draw_block(drawing, top, story.group, band, space, f"{number}/", height=14, gap=2) + GAP
+            y = draw_block(drawing, top, group, band, space, f"{number}/", height=14, gap=2) + GAP
             drawing.line(key, band.cursor, top - 2, band.cursor, y - GAP + 2, "ink", width=1.5)
             drawing.circle(key + "/head", band.cursor, top - 2, 4, "ink")
         draw_axis(drawing, y - GAP + 15, band)
@@ -95,8 +103,8 @@ class BesidePlay(Play):
         if space["state"]:
             d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
         x += CHIP  # members stand under each other, whatever the states are
-        actors = {actor.name: actor for actor in self.stories[number].cast.actors}
-        most = max(len(story.cast.actors) for story in self.stories)
+        actors = actors_of(self.groups[number])
+        most = max(len(group["actors"]) for group in self.groups)
         pitch = (d.width - 150 - x) / min(max(most, 1), MOST_MEMBERS)
         for n, member in enumerate(space["members"]):
             actor, left = actors[member["name"]], x + n * pitch

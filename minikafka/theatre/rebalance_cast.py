@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
-from minikafka.theatre.keys import letters
+from minikafka.theatre.keys import legend, letters
 from minikafka.trace import Event
 
 Part = tuple[str, int]
@@ -43,6 +44,11 @@ class Actor:
         return self.number // COLOURS
 
 
+def actors_of(told: dict[str, Any]) -> dict[str, Actor]:
+    """By name, from what Cast.to_json has told."""
+    return {each["name"]: Actor(**each) for each in told["actors"]}
+
+
 @dataclass(frozen=True)
 class Cast:
     """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw."""
@@ -65,9 +71,17 @@ class Cast:
     def label(self, part: Part) -> str:
         return f"{self.short.get(part[0], part[0])}{part[1]}"
 
-    @property
-    def topics(self) -> str:
-        return " and ".join(dict.fromkeys(topic for topic, _ in self.parts))
+    def to_json(self) -> dict[str, Any]:
+        """What the picture shows of it. legend: the topics' letters, where there are several."""
+        return {
+            "group": self.group,
+            "kind": self.kind,
+            "topics": " and ".join(dict.fromkeys(topic for topic, _ in self.parts)),
+            "partitions": [self.label(part) for part in self.parts],
+            "left_out": self.left_out,
+            "legend": legend(self.short).removeprefix("keys: ") if len(self.short) > 1 else "",
+            "actors": [asdict(actor) for actor in self.actors],
+        }
 
 
 def cast(trace: Sequence[Event], group: str | None, topic: str | None, partitions: Sequence[int] | None) -> Cast:

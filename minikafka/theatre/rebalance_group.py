@@ -22,6 +22,7 @@ PHASES = {
     "Dead": "gone",
 }
 MOST_NAMED = 8  # in one sentence
+Span = tuple[int, str, str, int | None]
 AWAY = {"frozen": "frozen", "crashed": "crashed", "closed": "has left", "left": "has left"}
 
 
@@ -60,13 +61,19 @@ class ShownMember:
     def reads(self) -> bool:
         return self.inside and not self.life
 
+    @property
+    def is_blind(self) -> bool:
+        """Removed, and doesn't know it."""
+        return not self.inside and bool(self.owns) and self.life in ("", "frozen")
+
 
 @dataclass
 class Group:
-    """One group, moved on by its story. spans: what each lane shows since when, only ever appended to."""
+    """One group, moved on by its story. spans: lane -> (since when, who, what, the records that waited when it was
+    over, or None); only ever appended to.
+    """
 
     cast: Cast
-    since_ms: int = 0  # unread time is counted from here on
     state: str = ""
     number: int = 0  # generation of a classic group, epoch of a consumer group
     leader: str = ""
@@ -79,8 +86,7 @@ class Group:
     members: dict[str, ShownMember] = field(default_factory=dict)
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
-    spans: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
-    waited: dict[tuple[str, int], int] = field(default_factory=dict)  # (lane, number of a span) -> records at its end
+    spans: dict[str, list[Span]] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -140,23 +146,12 @@ class Group:
 
     def _span(self, lane: str, at: int, who: str, what: str) -> None:
         spans = self.spans.setdefault(lane, [])
-        if not spans or spans[-1][1:] != (who, what):
-            if spans:
-                self.waited[lane, len(spans) - 1] = self._waiting_at(lane)
-            spans.append((at, who, what))
-
-    def _waiting_at(self, lane: str) -> int:
-        return sum(self.waiting(part) for part in self.cast.parts if self.cast.label(part) == lane)
-
-    def unread_ms(self, lane: str, count: int, at: int) -> int:
-        """How long nobody read a partition up to a moment, once it had a reader: of its first count spans."""
-        spans = self.spans.get(lane, [])[:count]
-        ends = [start for start, _, _ in spans[1:]] + [at]
-        return sum(
-            max(min(end, at) - max(start, self.since_ms), 0)
-            for (start, _, what), end in zip(spans, ends, strict=False)
-            if what == "nobody"
-        )
+        if spans and spans[-1][1:3] == (who, what):
+            return
+        if spans:
+            waited = sum(self.waiting(part) for part in self.cast.parts if self.cast.label(part) == lane)
+            spans[-1] = (*spans[-1][:3], waited)
+        spans.append((at, who, what, None))
 
     # -- one moment as plain JSON
 
@@ -177,7 +172,7 @@ class Group:
             "members": [self._member(each) for each in self._shown()],
             "free": [self.cast.label(part) for part in parts if not self._held(part)] if self.state else [],
             "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
-            "spans": {lane: len(spans) for lane, spans in sorted(self.spans.items())},
+            "spans": {lane: list(spans) for lane, spans in sorted(self.spans.items())},
         }
 
     def _held(self, part: Part) -> bool:
@@ -210,6 +205,7 @@ class Group:
             "life": each.life,
             "inside": each.inside,
             "words": self.words(each),
+            "trouble": each.is_blind or (each.overdue and each.reads),
             "calm": each.state == "stable"
             and each.reads
             and not (each.told or each.revoked or each.asked == "LeaveGroup"),
@@ -223,8 +219,8 @@ class Group:
 
     def words(self, each: ShownMember) -> str:
         """What a member does, in plain words."""
-        if each.life == "frozen" and each.owns and not each.inside:
-            return "frozen: removed, and doesn't know it"
+        if each.is_blind:
+            return "frozen: removed, and doesn't know it" if each.life else "was removed and doesn't know it"
         if each.life == "closed" and each.inside:
             return "closed, and still counted as a member"
         if each.life:
@@ -232,8 +228,6 @@ class Group:
                 each.life, AWAY[each.life]
             )
         if not each.inside:
-            if each.owns:
-                return "was removed and doesn't know it"
             return "asks to join" if each.asked else "not in the group" if each.id else "starts"
         if each.overdue:
             return "too slow: poll is overdue"

@@ -6,11 +6,12 @@ how many records wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from math import inf
 from typing import Any
 
-from minikafka.theatre.play import QUIETLY, Told
-from minikafka.theatre.rebalance_cast import Cast, Part
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
+from minikafka.theatre.rebalance_cast import Part, cast
 from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember
 from minikafka.trace import Event
 
@@ -21,8 +22,8 @@ ERRORS = {
 }  # fmt: skip
 APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
 RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
+STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
-Detail = dict[str, Any]
 
 
 def number_of(error: str) -> str:
@@ -30,47 +31,54 @@ def number_of(error: str) -> str:
     return f" ({ERRORS[error]})" if error in ERRORS else ""
 
 
-class MemberStory:
-    """every_ms: how often a step shows the records alone. since_ms: what happens earlier is folded, but not told."""
+class MemberStory(Story):
+    """since_ms: what happens earlier is folded, but not told. every_ms: how often a step shows the records alone."""
 
-    def __init__(self, cast: Cast, every_ms: int, since_ms: int = 0) -> None:
-        self.cast, self.every_ms, self.since_ms = cast, every_ms, since_ms
-        self.group = Group(cast, since_ms)
+    name = "rebalance"
+
+    def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,
+                 partitions: Sequence[int] | None = None, since_ms: int = 0, **options: Any) -> None:  # fmt: skip
+        super().__init__(trace, **options)
+        self.who = cast(trace, group, topic, partitions)
+        self.title = f"Rebalance of group {self.who.group}" if self.who.group else "The rebalance"
+        self.since_ms, self.every_ms = since_ms, every_ms(trace, since_ms)
+        self.group = Group(self.who)
         self.step = 0
-        self.told_at = -2 * every_ms
-        self.seen: set[tuple[Any, ...]] = set()
+        self.told_at = -inf
 
-    def see(self, event: Event, step: int) -> Told | None:
-        handler: Callable[[Event, Detail], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
-        if handler is None or event.detail.get("group", self.cast.group) != self.cast.group:
+    def cast(self) -> Cast:
+        return super().cast() | self.who.to_json() | {"since_ms": self.since_ms}
+
+    def space(self) -> Space:
+        return self.group.space(self.number)
+
+    def is_mine(self, event: Event) -> bool:
+        return bool(event.detail.get("group", self.who.group) == self.who.group)
+
+    def see(self, event: Event) -> Told | None:
+        handler = self.handler(event)
+        if handler is None:
             return None
-        self.step = step if event.at >= self.since_ms else 0
+        is_told = event.at >= self.since_ms
+        self.step = self.number if is_told else 0
         told = handler(event, event.detail)
         if event.kind not in RECORDS:
             self.group.note(event.at)
-        if event.at < self.since_ms:
-            return None
-        if told is None or told is QUIETLY:
-            return told
+        if not is_told or told is None or told is QUIETLY:
+            return told if is_told else None
         self.told_at = event.at
         return told
 
     def _member(self, event: Event, d: Detail) -> ShownMember:
         """Whom an event is about: the member it names, else the client that tells it."""
         found = self.group.member(d["member"]) if d.get("member") else self.group.named(event.node)
-        return found or ShownMember(next(iter(self.cast.actors)))
+        return found or ShownMember(next(iter(self.who.actors)))
 
     def _client(self, event: Event) -> ShownMember | None:
-        names = {each.name.split(" (")[0]: each for each in self.cast.actors}
+        names = {each.name.split(" (")[0]: each for each in self.who.actors}
         if event.node not in names:
             return None
         return self.group.named(event.node) or self.group.of(names[event.node])
-
-    def _once(self, *what: Any) -> bool:
-        if what in self.seen:
-            return False
-        self.seen.add(what)
-        return True
 
     def _assignor(self) -> str:
         name = self.group.assignor
@@ -81,7 +89,7 @@ class MemberStory:
         for member_id, parts in assignment.items():
             member = self.group.member(member_id)
             if member:
-                mine = self.group.labels(part for part in self.group.parts(parts) if part in self.cast.parts)
+                mine = self.group.labels(part for part in self.group.parts(parts) if part in self.who.parts)
                 shares.append(f"{member.actor.letter} {mine or 'nothing'}")
         more = [f"{len(shares) - MOST_NAMED} members more"] if len(shares) > MOST_NAMED else []
         return "; ".join(sorted(shares)[:MOST_NAMED] + more)
@@ -104,7 +112,7 @@ class MemberStory:
         self._asks(member, d["api"])
         member.told, member.revoked = member.told and d["api"] != "JoinGroup", []
         name = member.actor.name
-        if d["api"] == "JoinGroup" and (member.inside or self._once("asks", name, event.at // 1000)):
+        if d["api"] == "JoinGroup" and (member.inside or self.once(("asks", name, event.at // 1000))):
             if not member.inside:
                 return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
             keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
@@ -211,7 +219,7 @@ class MemberStory:
         return None
 
     def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
-        if not self.cast.clients_speak:
+        if not self.who.clients_speak:
             self.group.position[(d["topic"], d["partition"])] = d["next_offset"]
         return None
 
@@ -220,15 +228,15 @@ class MemberStory:
         if not self.group.began or event.at - self.told_at < self.every_ms:
             return None
         group = self.group
-        unread = [part for part in self.cast.parts if not any(each.reads for each in group.owners(part))]
+        unread = [part for part in self.who.parts if not any(each.reads for each in group.owners(part))]
         waiting = sum(group.waiting(part) for part in unread)
         if unread and waiting:
             what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
-            where = group.labels(unread) if len(unread) < len(self.cast.parts) else "any partition"
+            where = group.labels(unread) if len(unread) < len(self.who.parts) else "any partition"
             return Told(f"Records keep coming. Nobody reads {where}: {what} there.")
         if event.at - self.told_at < 2 * self.every_ms:
             return None
-        total = sum(group.waiting(part) for part in self.cast.parts)
+        total = sum(group.waiting(part) for part in self.who.parts)
         return Told(f"Records come and are read; {total or 'none'} {'wait' if total != 1 else 'waits'} at this moment.")
 
     # -- nodes
@@ -265,3 +273,9 @@ class MemberStory:
         if event.kind == "NodeRestarted":
             member.owns = []
         return Told(f"{event.node} {what}.", chapter, life == "crashed")
+
+
+def every_ms(trace: Sequence[Event], since_ms: int) -> int:
+    told = ("MemberJoined", "RecordsAppended")
+    times = [event.at for event in trace if event.kind in told and event.at >= since_ms]
+    return max((max(times) - min(times)) // STEPS_OF_RECORDS, 1) if times else 1

@@ -10,19 +10,17 @@ from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast
+from minikafka.theatre.play import Space
+from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
 from minikafka.theatre.text import key_part
-
-Space = dict[str, Any]
 
 BAR, GAP, CHIP, CHIP_PITCH = 46, 27, 20, 45
 STATE_FILL = {"Stable": "good"}
 
 
-def draw_space(d: Drawing, cast: Cast, scene: Scene) -> float:
+def draw_space(d: Drawing, actors: dict[str, Actor], scene: Scene) -> float:
     """Draws one step; returns where the lanes may begin."""
     space = scene["space"]
-    actors = {actor.name: actor for actor in cast.actors}
     bar = _coordinator(d, space, actors)
     slots = min(len(actors), MOST_MEMBERS)
     columns = 3 if d.narrow else max(slots, 3)
@@ -147,7 +145,7 @@ class Box:
             d.chip(key + "/state", right - width, self.y + 5, state, "good" if member["calm"] else "chip")
             room -= width + 4
         d.text(key + "/name", self.x + 38, self.y + 18, fit(self.actor.name, room, bold=True), bold=True)
-        ink = "trouble" if "doesn't know" in member["words"] or "too slow" in member["words"] else "quiet"
+        ink = "trouble" if member["trouble"] else "quiet"
         if wide:
             d.text(key + "/words", self.x + 38, self.y + 35, fit(member["words"], self.w - 44, 12.5), ink, size=12.5)
         else:

@@ -5,31 +5,27 @@ A classic group is told in generations, a consumer group (KIP-848) in epochs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from minikafka.theatre.play import QUIETLY, Told
+from minikafka.theatre.play import QUIETLY, Detail, Told
 from minikafka.theatre.rebalance_group import ShownMember
-from minikafka.theatre.rebalance_members import Detail, MemberStory, number_of
+from minikafka.theatre.rebalance_members import MemberStory, number_of
 from minikafka.trace import Event
 
-STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 
-
-class Story(MemberStory):
+class RebalanceStory(MemberStory):
     """A group from its first member on."""
 
     def _derived(self, state: str) -> None:
-        if not self.cast.states_told:
+        if not self.who.states_told:
             self.group.state = state
 
     def _see_GroupStateChanged(self, event: Event, d: Detail) -> Told | None:
         self.group.state = d["state"]
         if d["state"] in ("Empty", "Dead") and self.group.began and not self.group.inside:
-            return Told(f"Group {self.cast.group} is {d['state']}: no member is left.", f"group {d['state']}")
+            return Told(f"Group {self.who.group} is {d['state']}: no member is left.", f"group {d['state']}")
         return QUIETLY if event.at == self.told_at else None
 
     def _see_GroupLoaded(self, event: Event, d: Detail) -> Told | None:
-        if self.cast.group not in d["groups"]:
+        if self.who.group not in d["groups"]:
             return None
         self.group.node, self.group.down = event.node, False
         where = f"__consumer_offsets-{d['partition']}"
@@ -37,12 +33,12 @@ class Story(MemberStory):
 
     def _see_MemberJoined(self, event: Event, d: Detail) -> Told:
         self.group.node = event.node
-        member = self.group.of(self.cast.members[d["member"]])
+        member = self.group.of(self.who.members[d["member"]])
         member.id, member.inside, member.life, member.overdue = d["member"], True, "", False
-        if not self.cast.clients_speak:
+        if not self.who.clients_speak:
             self._asks(member, "JoinGroup" if self.group.kind == "classic" else "")
         static = f", static as {d['instance']} (KIP-345)" if d.get("instance") else ""
-        return Told(f"{member.actor.name} is a member of group {self.cast.group} now{static}.")
+        return Told(f"{member.actor.name} is a member of group {self.who.group} now{static}.")
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> Told | None:
         member = self.group.member(d["member"])
@@ -50,9 +46,9 @@ class Story(MemberStory):
             return None
         member.inside, member.asked, member.told = False, "", False
         member.gives, member.waits, member.given, member.revoked = [], [], [], []
-        if not self.cast.clients_speak:
+        if not self.who.clients_speak:
             member.owns = []
-            member.life = "left" if "goodbye" in d["why"] else member.life
+            member.life = "left" if d["reason"] == "goodbye" else member.life
         name, held = member.actor.name, self.group.labels(member.owns)
         blind = f" {name} itself doesn't know and still holds {held}." if held and member.life == "frozen" else ""
         return Told(f"The coordinator takes {name} out of the group: {d['why']}.{blind}", f"{name} is out")
@@ -60,7 +56,7 @@ class Story(MemberStory):
     def _see_RebalanceStarted(self, event: Event, d: Detail) -> Told:
         group = self.group
         group.number, group.began = d["generation"], True
-        self.seen = {each for each in self.seen if each[0] != "refused"}
+        self.said = {each for each in self.said if each[0] != "refused"}
         if group.kind == "consumer":
             self._derived("Assigning")
             sentence = f"Rebalance: {d['why']}. Group epoch {group.number} begins; nobody has to stop reading."
@@ -77,12 +73,12 @@ class Story(MemberStory):
         group.assignor = d["protocol"] or ""
         group.leader = leader.actor.name if leader else ""
         for each in group.inside:
-            if not self.cast.clients_speak:
+            if not self.who.clients_speak:
                 each.owns = each.owns if group.cooperative else []
             each.gives, each.waits = [], []
             leads = "you lead" if each is leader else "the leader assigns"
             self._answer(each, f"JoinGroup: {leads}", False)
-            each.asked = "" if self.cast.clients_speak else "SyncGroup"
+            each.asked = "" if self.who.clients_speak else "SyncGroup"
         who = leader.actor.name if leader else "nobody"
         what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
         return Told(
@@ -113,7 +109,7 @@ class Story(MemberStory):
 
     def _given(self, member: ShownMember) -> None:
         """The coordinator's word on a classic member's share: what it may add, and what it must give up."""
-        if self.cast.clients_speak:
+        if self.who.clients_speak:
             member.waits = [part for part in member.given if part not in member.owns]
             member.gives = [part for part in member.owns if part not in member.given]
         else:
@@ -127,7 +123,7 @@ class Story(MemberStory):
         owned, revoking = group.parts(d["owned"]), group.parts(d["revoking"])
         waiting = group.parts(d["waiting_for"])
         member.gives = revoking
-        if self.cast.clients_speak:
+        if self.who.clients_speak:
             member.given, member.waits = owned, [part for part in [*owned, *waiting] if part not in member.owns]
         else:
             member.owns, member.waits, member.given = owned, waiting, [*owned, *waiting]
@@ -152,7 +148,7 @@ class Story(MemberStory):
         if member is None:
             return Told(f"The coordinator refuses {d['member']}'s {d['api']}: {d['error']}{number}.", d["error"], True)
         usual = d["error"] == "REBALANCE_IN_PROGRESS"
-        if not self._once("refused", member.actor.name, d["error"], d["api"] if not usual else ""):
+        if not self.once(("refused", member.actor.name, d["error"], d["api"] if not usual else "")):
             return None
         self._answer(member, d["error"], not usual)
         name = member.actor.name
@@ -163,16 +159,10 @@ class Story(MemberStory):
         keeps = ", keeping what it reads" if member.owns else ""
         if not self.group.cooperative:
             member.gives = list(member.owns)
-            if not self.cast.clients_speak:
+            if not self.who.clients_speak:
                 member.owns, member.gives = [], []
-        if not self.cast.clients_speak:
+        if not self.who.clients_speak:
             self._asks(member, "JoinGroup")
-        member.told = self.cast.clients_speak
+        member.told = self.who.clients_speak
         what = f"join again{keeps}" if self.group.cooperative else "give up everything and join again"
         return Told(f"{name}'s Heartbeat (12) is answered REBALANCE_IN_PROGRESS{number}: it must {what}.")
-
-
-def every_ms(trace: Sequence[Event], since_ms: int) -> int:
-    told = ("MemberJoined", "RecordsAppended")
-    times = [event.at for event in trace if event.kind in told and event.at >= since_ms]
-    return max((max(times) - min(times)) // STEPS_OF_RECORDS, 1) if times else 1

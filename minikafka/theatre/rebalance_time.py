@@ -13,8 +13,9 @@ from typing import Any
 
 from minikafka.theatre.drawing import Drawing, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.rebalance_cast import Actor
-from minikafka.theatre.rebalance_group import PHASES, Group
+from minikafka.theatre.play import Cast, Space
+from minikafka.theatre.rebalance_cast import Actor, actors_of
+from minikafka.theatre.rebalance_group import PHASES
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -24,7 +25,6 @@ SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigni
          "Reconciling": "change over"}  # fmt: skip
 CAPTION = 18
 SHORTEST_MS = 5  # less is 0.00 s
-Space = dict[str, Any]
 
 
 class Axis:
@@ -37,9 +37,9 @@ class Axis:
         self.begun: dict[str, list[int]] = {}  # lane -> for each of its spans the number of the scene
         for tag, each in spaces.items():
             for scene, space in zip(scenes, each, strict=True):
-                for lane, count in space["spans"].items():
+                for lane, spans in space["spans"].items():
                     begun = self.begun.setdefault(tag + lane, [])
-                    begun += [scene["number"]] * (count - len(begun))
+                    begun += [scene["number"]] * (len(spans) - len(begun))
         self.times = [scene["at"] for scene in scenes]
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         total = sum(gaps) or 1
@@ -80,28 +80,28 @@ class Band:
         return self.left + place * (self.right - self.left)
 
 
-def draw_lanes(d: Drawing, top: float, group: Group, axis: Axis, scene: Scene) -> None:
+def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
     band = Band(d, axis, scene)
     d.text("time/caption", 0, top + 13, "who reads each partition", "quiet", size=12.5)
     d.text("time/waiting", band.waiting_x, top + 13, "waiting", "quiet", size=12.5, anchor="end")
     d.text("time/unread", band.unread_x, top + 13, "not read for", "quiet", size=12.5, anchor="end")
-    many = len(group.cast.actors) > 3 or len(group.cast.parts) > 6
+    many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 6
     sizes = {"height": 14, "gap": 2} if many else {}
-    bottom = draw_block(d, top + CAPTION, group, band, scene["space"], "", **sizes)
+    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", **sizes)
     cursor = band.cursor
     d.line("time/cursor", cursor, top + CAPTION - 4, cursor, bottom + 2, "ink", width=1.5)
     d.circle("time/cursor/head", cursor, top + CAPTION - 4, 4, "ink")
     draw_axis(d, bottom + 14, band)
 
 
-def draw_block(d: Drawing, top: float, group: Group, band: Band, space: Space, tag: str, *,
+def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, *,
                height: int = 16, gap: int = 3) -> float:  # fmt: skip
     """The group's lane and one for each partition; returns where they end."""
-    lanes = Block(d, group, band, space, tag, height)
+    lanes = Block(d, cast, band, space, tag, height)
     lanes.phases(top)
     y = top + height + gap
-    for part in group.cast.parts:
-        lanes.partition(y, group.cast.label(part))
+    for label in cast["partitions"]:
+        lanes.partition(y, label)
         y += height + gap
     return y - gap
 
@@ -109,35 +109,35 @@ def draw_block(d: Drawing, top: float, group: Group, band: Band, space: Space, t
 class Block:
     """The lanes of one group. tag: before the keys of its shapes, where two groups are drawn."""
 
-    def __init__(self, d: Drawing, group: Group, band: Band, space: Space, tag: str, height: int) -> None:
-        self.d, self.group, self.band, self.space = d, group, band, space
+    def __init__(self, d: Drawing, cast: Cast, band: Band, space: Space, tag: str, height: int) -> None:
+        self.d, self.cast, self.band, self.space = d, cast, band, space
         self.tag, self.height = tag, height
-        self.actors = {actor.name: actor for actor in group.cast.actors}
+        self.actors = actors_of(cast)
 
-    def spans(self, lane: str) -> list[tuple[float, float, str, str]]:
-        """Up to the cursor: x from, x to, who, what."""
-        spans = self.group.spans.get(lane, [])[: self.space["spans"].get(lane, 0)]
-        begins = [self.band.x(start) for start, _, _ in spans]
+    def spans(self, lane: str) -> list[tuple[float, float, str, str, int | None]]:
+        """Up to the cursor: x from, x to, who, what, the records that waited when it was over."""
+        spans = self.space["spans"].get(lane, [])
+        begins = [self.band.x(start) for start, *_ in spans]
         ends = [*begins[1:], self.band.cursor][: len(spans)]
-        return [(x, x2, who, what) for x, x2, (_, who, what) in zip(begins, ends, spans, strict=True)]
+        return [(x, x2, *rest) for x, x2, (_, *rest) in zip(begins, ends, spans, strict=True)]
 
     def unread_ms(self, label: str) -> int:
-        return self.group.unread_ms(label, self.space["spans"].get(label, 0), self.band.now)
+        return unread_ms(self.space["spans"].get(label, []), self.cast["since_ms"], self.band.now)
 
     def phases(self, y: float) -> None:
         d, key, foot = self.d, f"time/{self.tag}group", y + self.height - 3.5
-        for n, (x, x2, number, state) in enumerate(self.spans("group")):
+        for n, (x, x2, number, state, _) in enumerate(self.spans("group")):
             if x2 - x < 0.5:
                 continue
             plain = PHASES.get(state, state)
-            word = "generation" if self.group.kind == "classic" else "epoch"
+            word = "generation" if self.cast["kind"] == "classic" else "epoch"
             d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
                    tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
             names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
             words = next((name for name in names if text_width(name, 12) + 8 <= x2 - x), "")
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
-        total = sum(self.unread_ms(self.group.cast.label(part)) for part in self.group.cast.parts)
+        total = sum(self.unread_ms(label) for label in self.cast["partitions"])
         d.text(key + "/unread", self.band.unread_x, foot, f"sum {seconds(total)}", "ink", bold=True, size=12.5,
                anchor="end")  # fmt: skip
 
@@ -147,9 +147,8 @@ class Block:
         d.rect(key + "/ground", band.left, y, band.right - band.left, self.height, "wash", r=3)
         spans = self.spans(label)
         begun = band.axis.begun.get(self.tag + label, [])
-        for n, (x, x2, who, what) in enumerate(spans):
+        for n, (x, x2, who, what, waited) in enumerate(spans):
             if x2 - x >= 0.5:
-                waited = self.group.waited[label, n] if n + 1 < len(spans) else None
                 self._span(f"{key}/{n}", (x, y, x2 - x), self.actors.get(who), what, begun[n], waited)
         waiting, unread = self.space["waiting"][label], self.unread_ms(label)
         nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
@@ -200,6 +199,16 @@ def draw_axis(d: Drawing, y: float, band: Band) -> None:
         if second * 1000 >= times[0] and x - half >= after:
             d.text(f"time/axis/{second}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
             after = x + half + 8
+
+
+def unread_ms(spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
+    """How long nobody read a partition from since_ms up to a moment, once it had a reader. spans: its lane so far."""
+    ends = [start for start, *_ in spans[1:]] + [at]
+    return sum(
+        max(min(end, at) - max(start, since_ms), 0)
+        for (start, _, what, _), end in zip(spans, ends, strict=False)
+        if what == "nobody"
+    )
 
 
 def seconds(ms: int) -> str:

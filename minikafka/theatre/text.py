@@ -48,3 +48,12 @@ def script_json(data: Any) -> str:
 def key_part(name: str) -> str:
     """A name as one part of a shape's key, whose parts are divided by slashes."""
     return name.replace("%", "%25").replace("/", "%2F")
+
+
+def capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def quoted(value: str, most: int) -> str:
+    """A value in a sentence, cut to at most so many characters."""
+    return f"“{value if len(value) <= most else value[: most - 1] + '…'}”"

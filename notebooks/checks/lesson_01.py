@@ -7,7 +7,7 @@ from minikafka.course.checks import Exercise, Rung, a_class, whole_number
 from minikafka.course.guard import plain
 from minikafka.course.lessons import Question
 from minikafka.theatre import picture
-from minikafka.trace import Trace
+from minikafka.trace import Reason, Trace
 
 HOUR = 3600
 TWO = (("append", 10, "a"), ("append", 20, "b"))
@@ -336,7 +336,7 @@ def what_kafkas_log_does(_, case):
 def append_as_events(trace, log, timestamp, value, rolled):
     offset = log.end - 1
     if rolled:
-        why = f"the old one holds {log.segment_size} records"
+        why = Reason("segment_bytes", f"the old one holds {log.segment_size} records")
         trace.emit("SegmentRolled", **WHERE, base_offset=offset, why=why)
     records = [[offset, None, value, timestamp]]
     trace.emit("RecordsAppended", **WHERE, base_offset=offset, last_offset=offset, size_bytes=SIZE, records=records)
@@ -346,7 +346,7 @@ def append_as_events(trace, log, timestamp, value, rolled):
 def delete_as_events(trace, log, deleted):
     for segment in deleted:
         base, after = segment[0][0], segment[-1][0] + 1
-        why = "its newest record is older than the limit"
+        why = Reason("retention_ms", "its newest record is older than the limit")
         size_bytes = SIZE * len(segment)
         trace.emit("SegmentDeleted", **WHERE, base_offset=base, next_offset=after, size_bytes=size_bytes, why=why)
         trace.emit("LogStartOffsetAdvanced", **WHERE, log_start_offset=after, why=why)

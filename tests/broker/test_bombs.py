@@ -7,6 +7,7 @@ import pytest
 from minikafka.broker.broker import Notice
 from minikafka.broker.handlers import list_offsets, produce
 from minikafka.cluster import replica
+from minikafka.trace import Reason
 from minikafka.wire import records, unpacking
 from minikafka.wire.compression import CODECS
 from minikafka.wire.errors import Error
@@ -117,7 +118,7 @@ def test_a_topic_that_is_compacted_later_is_compacted_in_slices_or_set_aside(wha
     resource = {"resource_type": 2, "resource_name": "bombs", "configs": [change]}
     node.call("IncrementalAlterConfigs", 1, validate_only=False, resources=[resource])
     log = node.broker.replicas.replicas["bombs", 0].log
-    log.roll(log.log_end_offset, "the test says so")
+    log.roll(log.log_end_offset, Reason("segment_ms", "the test says so"))
     for number in range(20):
         node.produce("others", batch=encode_batch([(NOW_MS, b"k", b"%d" % number, [])]))
     notices, most = [], 0

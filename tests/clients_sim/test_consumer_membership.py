@@ -142,7 +142,7 @@ def test_a_program_that_does_not_poll_makes_its_member_leave_and_come_back_with_
     cluster.run(seconds=2)
     assert len(of(cluster, a, "PollOverdue")) == 1
     left = [event for event in cluster.trace if event.kind == "MemberLeft"]
-    assert [event.detail["why"] for event in left] == ["it said goodbye"]
+    assert [event.detail["reason"] for event in left] == ["goodbye"]
     a.poll(timeout_ms=5000)
     assert listener.told == [("assigned", [0, 1, 2, 3, 4, 5]), ("lost", [0, 1, 2, 3, 4, 5]), listener.told[0]]
 

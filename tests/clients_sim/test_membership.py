@@ -344,4 +344,6 @@ def test_the_table_of_moves_leads_to_every_state_and_says_what_happened():
         ("preparing_rebalance", "completing_rebalance"),
         ("completing_rebalance", "stable"),
     ]
-    assert all(each["why"] for each in changes)
+    assert [each["reason"] for each in changes] == [
+        "join_sent", "member_id_given", "join_sent", "all_joined", "share_received",
+    ]  # fmt: skip

@@ -358,7 +358,7 @@ def test_the_trace_tells_each_transition_with_its_reason():
     party.stable("a")
     party.leave("a")
     changes = [event.detail for event in events if event.kind == "GroupStateChanged"]
-    assert [(each["was"], each["event"], each["state"]) for each in changes] == [
+    assert [(each["was"], each["reason"], each["state"]) for each in changes] == [
         ("Empty", "member_joins", "PreparingRebalance"),
         ("PreparingRebalance", "all_joined", "CompletingRebalance"),
         ("CompletingRebalance", "leader_assigned", "Stable"),

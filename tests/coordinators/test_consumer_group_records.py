@@ -3,6 +3,7 @@
 import pytest
 
 from minikafka.coordinators.consumer_group import Draft
+from minikafka.trace import Reason
 from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, hard_state, settle
 
@@ -163,7 +164,8 @@ def test_a_group_can_be_deleted_by_its_tombstones(coordinator):
     busy(coordinator)
     records = coordinator.group.tombstones()
     assert all(record.value is None for record in records)
-    coordinator.commit(Draft(records))
+    gone = Reason("goodbye", "the group is deleted")
+    coordinator.commit(Draft(records, why=dict.fromkeys(coordinator.group.state.members, gone)))
     state = hard_state(coordinator.group)
     assert (state["members"], state["target"], state["owners"], state["static_members"]) == ({}, {}, {}, {})
 

@@ -23,7 +23,7 @@ def test_an_assignment_larger_than_max_message_bytes_is_refused_to_leader_and_fo
     assert party.answer("b").error_code == Error.UNKNOWN_SERVER_ERROR
     assert party.heartbeat("b") is Error.REBALANCE_IN_PROGRESS
     rebalances = [event for event in events if event.kind == "RebalanceStarted"]
-    assert rebalances[-1].detail["why"] == "the assignment could not be written"
+    assert rebalances[-1].detail["reason"] == "assignment_lost"
     party.join("a", version=3)
     assert party.join("b", version=3).generation_id == 3
 

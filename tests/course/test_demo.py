@@ -7,6 +7,7 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import demo
+from minikafka.theatre.rebalance_time import unread_ms
 from tests.theatre import groups
 
 
@@ -52,12 +53,12 @@ def test_the_same_seed_gives_the_same_trace(traces):
 
 
 def test_cooperative_members_leave_less_unread_than_eager_ones(traces):
-    def unread_ms(name):
+    def unread(name):
         pic = demo.picture("rebalance", traces[name, "C joins"], since_ms=demo.SINCE_MS)
-        group, spans = pic.play.story.group, pic.scenes[-1]["space"]["spans"]
-        return sum(group.unread_ms(lane, spans[lane], pic.scenes[-1]["at"]) for lane in spans if lane != "group")
+        spans, at = pic.scenes[-1]["space"]["spans"], pic.scenes[-1]["at"]
+        return sum(unread_ms(spans[lane], demo.SINCE_MS, at) for lane in spans if lane != "group")
 
-    assert 3 * unread_ms("cooperative-sticky") < unread_ms("range")
+    assert 3 * unread("cooperative-sticky") < unread("range")
 
 
 @pytest.mark.parametrize("name", list(demo.PROTOCOLS))

@@ -224,8 +224,8 @@ def test_an_offset_out_of_range_is_reset_as_configured(cluster):
     consumer = cluster.consumer("log", auto_offset_reset="earliest")
     consumer.seek(("log", 0), 1)
     assert values(polled(consumer)) == ["c"]
-    [reset] = [event.detail["why"] for event in cluster.trace if event.kind == "PositionReset"]
-    assert reset == 'offset 1 is out of range, and auto_offset_reset is "earliest"'
+    [reset] = [event.detail["reason"] for event in cluster.trace if event.kind == "PositionReset"]
+    assert reset == "out_of_range"
     strict = cluster.consumer("log", auto_offset_reset="none")
     strict.seek(("log", 0), 1)
     with pytest.raises(KafkaError) as caught:

@@ -74,7 +74,7 @@ def the_generation_begins_before_all_have_joined(patch):
     right = ClassicGroup.remove
 
     def remove(self, member_id, why, now):
-        if "join again" not in why:
+        if why.code != "rebalance_timeout":
             right(self, member_id, why, now)
 
     patch.setattr(ClassicGroup, "_all_joined", property(lambda self: True))

@@ -119,7 +119,7 @@ def test_a_member_that_closes_says_goodbye_and_commits(cluster):
     cluster.run(seconds=4)
     assert numbers(first) == [0, 1, 2, 3, 4, 5]
     [left] = kinds(cluster, "MemberLeft")
-    assert "closed" in left.detail["why"]
+    assert left.detail["reason"] == "goodbye"
     hows = [event.detail["how"] for event in kinds(cluster, "CommitSent", node=second.name)]
     assert hows[-1] == "close"
 
@@ -175,7 +175,7 @@ def test_kip_345_a_static_member_that_comes_back_in_time_has_its_share_again(clu
     cluster.run(seconds=10)
     assert (numbers(second), cluster.group("billing").generation) == before
     [replaced] = kinds(cluster, "MemberLeft")
-    assert "came back" in replaced.detail["why"]
+    assert replaced.detail["reason"] == "static_member_replaced"
     second.close()
     cluster.run(seconds=5)
     assert kinds(cluster, "MemberLeft") == [replaced]

@@ -4,6 +4,7 @@ from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage import checkpoints
 from minikafka.storage.cleaner import Cleaner, find_dirt
 from minikafka.storage.compaction import Compaction
+from minikafka.trace import Reason
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.storage.logs import Now, open_log, recovered
 
@@ -32,7 +33,7 @@ def put(log, *pairs, epoch=0, now=1000, **fields):
 
 
 def roll(log):
-    log.roll(log.log_end_offset, "the test says so")
+    log.roll(log.log_end_offset, Reason("segment_ms", "the test says so"))
 
 
 def compact(log, now=2000, up_to_offset=None, buffer_bytes=BUFFER_BYTES):

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.cleaner import find_dirt
 from minikafka.storage.compaction import Compaction
+from minikafka.trace import Reason
 from minikafka.wire.records import batches, decode_batch
 from tests.storage.crashing import Crash, CrashingDisk
 from tests.storage.logs import Now
@@ -59,7 +60,7 @@ class CompactionModel(RuleBasedStateMachine):
     @precondition(lambda self: self.log.active.size)
     @rule()
     def roll(self):
-        self.log.roll(self.log.log_end_offset, "the test says so")
+        self.log.roll(self.log.log_end_offset, Reason("segment_ms", "the test says so"))
 
     @precondition(lambda self: not self.work)
     @rule(buffer_bytes=st.sampled_from([300, 1 << 20]))

@@ -4,6 +4,7 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import read_partition_metadata
+from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, batches, crc_matches, decode_batch, read_header
 from tests.storage.logs import TOPIC_ID, Now, append, batch, filled, open_log, recovered, values
@@ -130,7 +131,7 @@ def test_the_folder_has_kafkas_names():
     disk = MemoryDisk()
     log = open_log(disk)
     append(log, "a")
-    log.roll(1, "because")
+    log.roll(1, Reason("segment_ms", "because"))
     log.close()
     assert disk.listdir("orders-0") == [
         "00000000000000000000.index",
@@ -181,7 +182,7 @@ def test_a_segment_is_rolled_before_it_grows_over_segment_bytes():
     assert bases(log) == [0, 2]
     assert all(segment.size <= 200 for segment in log.segments)
     assert kinds(events) == ["SegmentRolled"]
-    assert "segment.bytes" in events[0].detail["why"]
+    assert events[0].detail["reason"] == "segment_bytes"
 
 
 def test_segment_ms_counts_from_the_first_batchs_timestamp_and_not_from_the_clock():
@@ -231,7 +232,7 @@ def test_what_is_rolled_is_synced():
     log = open_log()
     append(log, "a")
     assert log.recovery_point == 0
-    log.roll(1, "because")
+    log.roll(1, Reason("segment_ms", "because"))
     assert log.recovery_point == 1
 
 

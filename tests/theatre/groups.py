@@ -73,7 +73,7 @@ class GroupStory(Story):
     # -- the classic protocol
 
     def goto(self, state, why, cause=None):
-        self.broker("GroupStateChanged", cause, was=self.state, state=state, event=why, why=why)
+        self.broker("GroupStateChanged", cause, was=self.state, state=state, why=why)
         self.state = state
 
     def join(self, name, why="JoinGroup"):
@@ -101,7 +101,8 @@ class GroupStory(Story):
             cause = self.ask(name, "LeaveGroup")
         else:
             cause = None
-        self.broker("MemberLeft", cause, member=self.id(name), client=name, why=why)
+        reason = "goodbye" if goodbye else "session_timeout"
+        self.broker("MemberLeft", cause, member=self.id(name), client=name, why=why, reason=reason)
         self.members.remove(name)
         if goodbye:
             self.owned.pop(name)
@@ -302,7 +303,8 @@ def consumer(seen_by="all"):
     story.tell(a, "NodeFrozen")
     story.silent.add(a)
     story.flow(8000)
-    story.broker("MemberLeft", member=story.id(a), client=a, why="no heartbeat for 8.00 s")
+    story.broker("MemberLeft", member=story.id(a), client=a, why="no heartbeat for 8.00 s",
+                 reason="session_timeout")  # fmt: skip
     story.members.remove(a)
     story.owned.pop(a)
     story.aim({b: [0, 3, 4], c: [1, 2, 5]}, f"{a} is out: no heartbeat for 8.00 s", None)
@@ -313,7 +315,8 @@ def consumer(seen_by="all"):
     story.tell(a, "NodeThawed")
     cause = story.ask(a, "ConsumerGroupHeartbeat")
     story.broker("MemberRefused", cause, member=story.id(a), api="ConsumerGroupHeartbeat", error="UNKNOWN_MEMBER_ID")
-    story.member(a, "MemberStateChanged", member=story.id(a), was="stable", state="fenced", why="UNKNOWN_MEMBER_ID")
+    story.member(a, "MemberStateChanged", member=story.id(a), was="stable", state="fenced", why="UNKNOWN_MEMBER_ID",
+                 reason="put_out")  # fmt: skip
     story.member(a, "PartitionsLost", member=story.id(a), generation=3, partitions=[["orders", 0], ["orders", 1]],
                  owned=[])  # fmt: skip
     story.flow(1500)

@@ -115,7 +115,7 @@ def test_the_svg_is_well_formed_and_says_what_it_shows(pic):
         space = "{http://www.w3.org/2000/svg}"
         assert root.get("role") == "img"
         assert root.find(f"{space}title").text == pic.title
-        assert pic.scenes[step]["summary"] in root.find(f"{space}desc").text
+        assert pic.summary(pic.scenes[step]) in root.find(f"{space}desc").text
         named = {element.get("id") for element in root.iter()}
         assert set(root.get("aria-labelledby").split()) <= named
 
@@ -152,7 +152,7 @@ def test_text_only_pictures_are_a_summary_and_a_digest(pic, monkeypatch):
     monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
     bundle = pic._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
-    assert pic.digest in bundle["text/plain"] and pic.scenes[-1]["summary"] in bundle["text/plain"]
+    assert pic.digest in bundle["text/plain"] and pic.summary(pic.scenes[-1]) in bundle["text/plain"]
     monkeypatch.delenv("MINIKAFKA_PICTURES")
     assert sorted(pic._repr_mimebundle_()) == ["text/html", "text/plain"]
 

@@ -52,7 +52,7 @@ def test_records_without_key_tell_when_their_batch_arrives():
 def test_somebodys_own_rule_is_named():
     story = Story()
     story.topic(partitions=2)
-    story.choose(1, 2, "vip", "x", how="chosen by vip_first")
+    story.choose(1, 2, "vip", "x", why="chosen by vip_first", reason="own_rule", rule="vip_first")
     last = picture("partitioner", story.events).scenes[-1]
     assert last["space"]["now"]["kind"] == "vip_first" and "chosen by vip_first" in last["sentence"]
 
@@ -61,7 +61,8 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     story = Story()
     story.topic(partitions=3)
     story.choose(0, 3, "alice", "created", hashed=1951417749)
-    story.at(10).choose(2, 3, "alice", "paid", how="chosen by crc32", producer="other shop")
+    own = {"why": "chosen by crc32", "reason": "own_rule", "rule": "crc32"}
+    story.at(10).choose(2, 3, "alice", "paid", producer="other shop", **own)
     pic = picture("partitioner", story.events)
     drawn = [drawing.shapes["time/lane/key alice/number"]["text"] for drawing in pic.drawings(920)]
     assert drawn[-2:] == ["P0", "P0 → P2"]

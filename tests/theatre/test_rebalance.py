@@ -6,6 +6,8 @@ import pytest
 
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.rebalance_cast import actors_of
+from minikafka.theatre.rebalance_time import unread_ms
 from minikafka.trace import Event
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory
@@ -42,9 +44,11 @@ def texts(pic, found, width=WIDE):
 
 
 def unread(pic):
-    group, last = pic.play.story.group, pic.scenes[-1]
-    labels = [group.cast.label(part) for part in group.cast.parts]
-    return {label: group.unread_ms(label, last["space"]["spans"][label], last["at"]) for label in labels}
+    last = pic.scenes[-1]
+    return {
+        label: unread_ms(last["space"]["spans"][label], pic.cast["since_ms"], last["at"])
+        for label in pic.cast["partitions"]
+    }
 
 
 def two_members():
@@ -184,7 +188,7 @@ def test_a_second_member_id_of_a_client_beside_the_first_is_an_actor_of_its_own(
     story = two_members()
     story.broker("MemberJoined", member=f"{B}-second-id", client=B, instance=None, why="it is new")
     pic = picture("rebalance", story.events)
-    assert [actor.letter for actor in pic.play.cast.actors] == ["A", "B", "B'"]
+    assert [actor["letter"] for actor in pic.cast["actors"]] == ["A", "B", "B'"]
 
 
 # -- the lamp
@@ -279,7 +283,7 @@ def test_partitions_can_be_chosen():
 
 def test_a_fourth_member_has_the_first_ones_colour_and_a_pattern():
     pic = picture("rebalance", groups.six())
-    actors = pic.play.cast.actors
+    actors = list(actors_of(pic.cast).values())
     assert [actor.letter for actor in actors] == list("ABCDEF")
     assert actors[3].colour == actors[0].colour and (actors[0].pattern, actors[3].pattern) == (0, 1)
     keys = pic.drawings(WIDE)[-1].shapes
@@ -327,9 +331,8 @@ def test_a_coordinator_that_is_down_looks_so():
 def test_nothing_later_than_the_cursor_is_drawn(eager):
     """The lanes of a step are those of a trace that ends there, as far as they were drawn."""
     for found in eager.scenes[::9]:
-        group = eager.play.story.group
-        for lane, count in found["space"]["spans"].items():
-            assert all(start <= found["at"] for start, _, _ in group.spans[lane][:count])
+        for spans in found["space"]["spans"].values():
+            assert all(start <= found["at"] for start, *_ in spans)
 
 
 def test_an_interval_points_at_the_step_that_began_it(eager):

@@ -1,6 +1,6 @@
 """Traces made by hand, of the kinds that brokers and clients emit."""
 
-from minikafka.trace import Event, Trace
+from minikafka.trace import REASONS, Event, Reason, Trace
 
 
 class Story:
@@ -16,9 +16,12 @@ class Story:
         self.now = ms
         return self
 
-    def tell(self, node, kind, cause=None, **detail):
+    def tell(self, node, kind, cause=None, why=None, reason=None, **detail):
+        """reason: which of the kind's codes; the first of them, where the picture doesn't look at it."""
         trace = self.nodes.setdefault(node, Trace(node, [self.events.append]))
         trace.now = self.now
+        if why is not None:
+            detail["why"] = Reason(reason or min(REASONS[kind]), why)
         return trace.emit(kind, cause=cause, **detail)
 
     def request(self, client, api):
@@ -52,10 +55,11 @@ class Story:
         records = [[offset, None, None] for offset in range(first, up_to)]
         self.tell(reader, "RecordsPolled", topic=topic, partition=partition, records=records, position=up_to)
 
-    def choose(self, partition, partitions, key, value, how=None, hashed=None, topic="orders", producer="shop"):
-        how = how or f"murmur2(key) % {partitions}"
+    def choose(self, partition, partitions, key, value, why=None, reason="murmur2", hashed=None, topic="orders",
+               producer="shop", rule=None):  # fmt: skip
+        why = why or f"murmur2(key) % {partitions}"
         self.tell(producer, "PartitionChosen", topic=topic, partition=partition, partitions=partitions, key=key,
-                  value=value, how=how, hash=hashed)  # fmt: skip
+                  value=value, why=why, reason=reason, hash=hashed, rule=rule)  # fmt: skip
 
 
 def retention():
@@ -162,7 +166,7 @@ def growing():
             story.at(at + 10 * number).choose((hashed & 0x7FFFFFFF) % count, count, key, f"with {count}", hashed=hashed)
         story.at(at + 60)
         for number in range(3):
-            how = "no key: stays with this partition until batch.size bytes went there"
-            story.choose(1, count, None, f"free {number}", how=how)
+            why = "no key: stays with this partition until batch.size bytes went there"
+            story.choose(1, count, None, f"free {number}", why, "sticky")
         story.at(at + 70).append(1, 0 if count == 3 else 3, (None, "free 0"), (None, "free 1"), (None, "free 2"))
     return story.events

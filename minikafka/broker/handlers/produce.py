@@ -104,8 +104,8 @@ def produce(
         replica, appended, append_time_ms = append(broker, request, topic, partition, now, allowance)
     except KafkaError as error:
         if broker.trace:
-            why = {"topic": topic, "partition": partition.index, "error": error.error.name, "why": error.message}
-            broker.trace.emit("BatchRefused", **why)
+            refused: dict[str, Any] = {"error": error.error.name, "message": error.message}
+            broker.trace.emit("BatchRefused", topic=topic, partition=partition.index, **refused)
         if error.error is Error.KAFKA_STORAGE_ERROR:
             broker.storage_failed(error)
         return refusal(partition.index, error), None
