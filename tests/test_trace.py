@@ -2,10 +2,14 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
-from minikafka.trace import SENTENCE_CHARACTERS, SENTENCES, Event, Trace, moment, printable
+from minikafka.clients import classic_membership, consumer_membership
+from minikafka.coordinators.classic_states import TRANSITIONS
+from minikafka.coordinators.consumer_group_events import MOVES
+from minikafka.trace import REASONS, SENTENCE_CHARACTERS, SENTENCES, Event, Reason, Trace, moment, printable
 
 
 def test_a_trace_without_a_listener_is_false():
@@ -77,3 +81,24 @@ def test_an_event_kind_without_a_sentence_is_a_bug():
     with pytest.raises(AssertionError, match="Surprise"):
         Trace("broker 1", [print]).emit("Surprise")
     assert all(kind[0].isupper() for kind in SENTENCES)
+
+
+def test_a_reason_is_a_code_beside_its_sentence():
+    heard = []
+    Trace("broker 1", [heard.append]).emit("GroupStateChanged", group="g", was="Stable", state="PreparingRebalance",
+                                           why=Reason("member_leaves", "billing left"))  # fmt: skip
+    assert (heard[0].detail["reason"], heard[0].detail["why"]) == ("member_leaves", "billing left")
+    with pytest.raises(AssertionError, match="knows no reason 'bored'"):
+        Trace("broker 1", [print]).emit("PollOverdue", member="a", why=Reason("bored", "it was bored"))
+
+
+def test_every_kind_that_says_why_has_its_reasons():
+    assert set(REASONS) == {kind for kind, sentence in SENTENCES.items() if "{why}" in sentence}
+    assert all(re.fullmatch("[a-z0-9_]+", code) for codes in REASONS.values() for code in codes)
+
+
+def test_the_reasons_of_a_state_are_the_events_of_its_table():
+    of_groups = {event for _, event in TRANSITIONS if event != "deleted"} | {why.code for why in MOVES.values()}
+    assert REASONS["GroupStateChanged"] == of_groups
+    of_members = {event for _, event in [*classic_membership.MOVES, *consumer_membership.MOVES]}
+    assert REASONS["MemberStateChanged"] == of_members

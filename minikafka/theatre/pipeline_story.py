@@ -64,9 +64,8 @@ class PipelineStory(Story):
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
         self.chosen = busiest_partitions(mine, MOST_PARTITIONS)
         words = [(e.detail["value"], e.detail["key"]) for e in sent if e.node == self.producer]
-        values = len({value for value, _ in words}) > 1 or not any(key for _, key in words)
-        self.letters = letters(value if values else key for value, key in words)
-        self.by_value = values
+        self.by_value = len({value for value, _ in words}) > 1 or not any(key for _, key in words)
+        self.letters = letters(value if self.by_value else key for value, key in words)
         self.title = f"{self.producer}'s pipeline to {self.topic}" if self.producer else "The producer's pipeline"
         started = (e for e in trace if e.kind == "ClientStarted" and e.node == self.producer)
         self.config: dict[str, Any] = next((event.detail.get("config", {}) for event in started), {})
@@ -134,16 +133,15 @@ class PipelineStory(Story):
     def is_mine(self, event: Event) -> bool:
         if event.detail.get("topic", self.topic) != self.topic:
             return False
-        if event.kind not in _THE_PRODUCERS:
-            return True
-        known = event.kind not in _OF_A_BATCH or event.detail["batch"] in self.batches
-        return known and event.node == self.producer
+        if event.kind in _OF_A_BATCH and event.detail["batch"] not in self.batches:
+            return False
+        return event.kind not in _THE_PRODUCERS or event.node == self.producer
 
     def _sweep(self) -> None:
         """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
-        over = [key for key, request in self.in_flight.items() if request.acks == 0 and request.state != "on its way"]
-        for key in over:
-            del self.in_flight[key]
+        for key, request in list(self.in_flight.items()):
+            if request.acks == 0 and request.state != "on its way":
+                del self.in_flight[key]
 
     def _names(self, records: Sequence[int]) -> str:
         """The letters of some records, for a mark."""
@@ -153,9 +151,12 @@ class PipelineStory(Story):
         self.config = d.get("config", {})
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
-        for partition in self.chosen:
-            self.logs.setdefault(partition, [])
+        self.logs = {partition: [] for partition in self.chosen}
         return Told(f"Topic {self.topic} is created. Its log is empty.")
+
+    def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
+        self.logs.clear()
+        return Told(f"Topic {self.topic} is deleted, with all its records.", "topic deleted")
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
         if "batch" not in d:

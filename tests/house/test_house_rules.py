@@ -99,6 +99,19 @@ def test_the_core_runs_on_the_standard_library():
         assert extra == set() or room(path) == "theatre", path  # its live controls are ipywidgets
 
 
+def test_nobody_reads_back_from_a_sentence_what_happened():
+    """An event says it with a code, `reason`; `why` is for people."""
+
+    def sentence(node: ast.AST) -> bool:
+        return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "why"
+
+    for path in PYTHON_FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            asks = isinstance(node, ast.Compare) and any(map(sentence, [node.left, *node.comparators]))
+            looks = isinstance(node, ast.Attribute) and node.attr in ("startswith", "endswith") and sentence(node.value)
+            assert not asks and not looks, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
 def test_serving_loads_neither_the_simulation_nor_the_theatre_nor_the_course():
     code = "import minikafka.server.serve, minikafka.__main__, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
