@@ -25,6 +25,13 @@ def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
     return everyone
 
 
+def busiest_group(trace: Sequence[Event], topic: str) -> str:
+    """The group that commits most in the topic; where nobody does, the one that most is told of."""
+    commits = [event for event in trace if event.kind == "OffsetCommitted" and event.detail["topic"] == topic]
+    named = Counter(event.detail["group"] for event in commits or trace if event.detail.get("group"))
+    return next((name for name, _ in named.most_common(1)), "")
+
+
 def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
     """Client -> its group, as far as clients speak of one. (A broker speaks of many.)"""
     speak = ("MemberStateChanged", "PartitionsAssigned", "CommitSent")

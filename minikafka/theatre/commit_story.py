@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minikafka.theatre.casting import busiest_topic, groups_of_members
+from minikafka.theatre.casting import busiest_group, busiest_topic, groups_of_members
 from minikafka.theatre.log_story import LogStory, lane_of
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital
@@ -45,9 +45,7 @@ class CommitStory(LogStory):
         mine = [event for event in trace if event.detail.get("topic") == topic]
         partition = _busiest(mine) if partition is None else partition
         super().__init__(trace, topic=topic, partitions=[partition], **options)
-        here = [event.detail["group"] for event in commits if event.detail["topic"] == topic]
-        groups = [event.detail["group"] for event in trace if event.detail.get("group")]
-        self.group = group or next((name for name, _ in Counter(here or groups).most_common(1)), "")
+        self.group = group or busiest_group(trace, topic)
         self.groups = groups_of_members(trace)
         tables = [event.detail["table"] for event in trace if event.kind == "EffectWritten"]
         self.table = table or (tables[0] if tables else "")

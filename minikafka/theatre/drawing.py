@@ -18,6 +18,8 @@ WIDE, NARROW = 920, 560
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y")
 WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink")
 
+COLOURS = 3  # of actors: so many are told apart by everybody, in both themes
+
 # Light and dark. player.css holds the same names; a test compares them.
 PALETTE = {
     "paper": ("#ffffff", "#1b1f24"),
@@ -58,6 +60,23 @@ def fit(text: str, width: float, size: float = 13, *, mono: bool = False, bold: 
     return text + "…" if text else ""
 
 
+def wrap(words: str, room: float, size: float) -> list[str]:
+    """The words in lines that have room, where they can; a word alone may be longer."""
+    lines = [""]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def actor_colour(number: int) -> str:
+    """Actors are numbered from 0; the fourth has the first one's colour."""
+    return f"actor{number % COLOURS + 1}"
+
+
 class Drawing:
     """The shapes of one step in one layout, back to front.
 
@@ -96,6 +115,11 @@ class Drawing:
 
     def arrow(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
         self.add(key, "line", x=x, y=y, x2=x2, y2=y2, line=line, arrow="yes", **more)
+
+    def cursor(self, x: float, top: float, bottom: float, key: str = "time/cursor") -> None:
+        """Where the time stands on an axis."""
+        self.line(key, x, top, x, bottom, "ink", width=1.5)
+        self.circle(key + "/head", x, top, 4, "ink")
 
     def path(self, key: str, x: float, y: float, d: str, fill: str = "none", line: str = "none", **more: Any) -> None:
         self.add(key, "path", x=x, y=y, d=d, fill=fill, line=line, **more)

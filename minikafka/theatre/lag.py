@@ -7,21 +7,19 @@ group, partitions. Without them: the topic most commits are about, and up to six
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic, groups_of_members
-from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.casting import busiest_group, busiest_partitions, busiest_topic, groups_of_members
+from minikafka.theatre.drawing import Drawing, actor_colour, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Play, Space, Story, Told
-from minikafka.theatre.text import capital
+from minikafka.theatre.text import capital, counted
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 6
-COLOURS = ("actor1", "actor2", "actor3")
 ROOM = 280  # height of all lanes together, before the axis
 TALLEST = 110
 
@@ -55,9 +53,7 @@ class LagStory(Story):
         self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
         self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
-        here = Counter(event.detail["group"] for event in commits if event.detail["topic"] == self.topic)
-        named = Counter(event.detail["group"] for event in trace if event.detail.get("group"))
-        self.group = group or next((name for name, _ in (here or named).most_common(1)), "")
+        self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
         self.title = f"Lag of {self.group or 'the readers'} in {self.topic}" if self.topic else "Lag"
         self.followed = {partition: Followed() for partition in self.chosen}
@@ -92,7 +88,7 @@ class LagStory(Story):
         self.members.setdefault(event.node, "")
         partition.owner, partition.position = event.node, d["position"]
         count = d["position"] - d["records"][0][0]  # the event lists the first of them only
-        return Told(f"{event.node} is handed {count} record{'s' * (count != 1)} of partition {d['partition']}: "
+        return Told(f"{event.node} is handed {counted(count, 'record')} of partition {d['partition']}: "
                     f"{partition.lags()[1]} are left to hand over.")  # fmt: skip
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
@@ -190,7 +186,7 @@ class LagPlay(Play):
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         count = len(space["partitions"])
-        parts = [f"{count} partition{'s' * (count != 1)}"]
+        parts = [counted(count, "partition")]
         parts += [f"{name}{f' {state}' if state else ''}" for name, state in space["members"].items()]
         return " · ".join([*parts, f"lag of all {sum(each['lags'][0] for each in space['partitions'])}"])
 
@@ -220,8 +216,7 @@ class LagPlay(Play):
             self._partition(d, scenes, row, each, (left, right, 20 + row * pitch, pitch - 8))
         bottom = 20 + pitch * many
         x = self._x(scenes[-1]["at"], left, right)
-        d.line("time/cursor", x, 12, x, bottom, "ink", width=1.5)
-        d.circle("time/cursor/head", x, 12, 4, "ink")
+        d.cursor(x, 12, bottom)
         self._axis(d, bottom + 12, left, right, scenes[-1]["at"])
 
     def _partition(self, d: Drawing, scenes: Sequence[Scene], row: int, now: dict[str, Any],
@@ -267,7 +262,7 @@ class LagPlay(Play):
 
     def _colour(self, name: str) -> str:
         members = self.cast["members"]
-        return COLOURS[members.index(name) % len(COLOURS)] if name in members else "gone"
+        return actor_colour(members.index(name)) if name in members else "gone"
 
     def _x(self, at: int, left: float, right: float) -> float:
         return left + (right - left) * (at - self.first) / (self.last - self.first)

@@ -99,8 +99,7 @@ class Lanes:
                     dash="2 3",
                 )
         if xs:
-            d.line("time/cursor", xs[step], top - 8, xs[step], bottom + 5, "ink", width=1.5)
-            d.circle("time/cursor/head", xs[step], top - 8, 4, "ink")
+            d.cursor(xs[step], top - 8, bottom + 5)
             self._axis(d, bottom + 17, xs, step)
 
     def _lane(

@@ -15,6 +15,7 @@ from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import LogStory, lane_of
 from minikafka.theatre.play import Play
 from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Row, Style
+from minikafka.theatre.text import counted
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 
@@ -28,14 +29,14 @@ class LogPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
-        parts = [f"{on_disk} segment{'s' * (on_disk != 1)} on disk"] if self.cast["rolls"] else []
+        on_disk = _on_disk(space)
+        parts = [f"{counted(on_disk, 'segment')} on disk"] if self.cast["rolls"] else []
         if len(self.cast["chosen"]) > 1 or space["partition_count"] > 1:
             parts.append(f"{space['partition_count'] or len(self.cast['chosen'])} partitions")
             if len(self.cast["chosen"]) < space["partition_count"]:
                 parts.append(f"{len(self.cast['chosen'])} of them shown")
         if space["readers"]:
-            parts.append(f"{len(space['readers'])} reader{'s' * (len(space['readers']) != 1)}")
+            parts.append(counted(len(space["readers"]), "reader"))
         parts += [f"{node} {state}" for node, state in space["down"].items()]
         parts += [self.cast["legend"]] if self.cast["legend"] else []
         return " · ".join(parts)
@@ -110,7 +111,7 @@ class LogPlay(Play):
 
     def _rows(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["log_end_offset"] for log in space["partitions"])
-        rows = [Lane("written", "written", "quiet", f"{written} record{'s' * (written != 1)}")]
+        rows = [Lane("written", "written", "quiet", counted(written, "record"))]
         seen = {reader["name"]: reader for reader in space["readers"]}
         for name, colour in self.cast["readers"].items():
             reader = seen.get(name)
@@ -121,9 +122,8 @@ class LogPlay(Play):
             number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
             rows.append(Lane(lane_of(name), name, colour, number, refused))
         if "log" in self.lanes.marks:
-            on_disk = sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
-            number = f"{on_disk} segment{'s' * (on_disk != 1)}" if self.cast["rolls"] else ""
-            rows.append(Lane("log", "log", "ink", number))
+            on_disk = _on_disk(space)
+            rows.append(Lane("log", "log", "ink", counted(on_disk, "segment") if self.cast["rolls"] else ""))
         return rows
 
 
@@ -136,6 +136,11 @@ def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str, short: boo
     if reader["state"]:
         words += f" · {reader['state']}"
     return Reader(reader["name"], offset, words, colour, bool(refused), bool(reader["state"]))
+
+
+def _on_disk(space: dict[str, Any]) -> int:
+    """How many segments are there."""
+    return sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
 
 
 def _margin(d: Drawing, log: dict[str, Any], y: float) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.casting import busiest_partitions, busiest_topic
+from minikafka.theatre.drawing import actor_colour
 from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.partition import PartitionLog
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
@@ -14,7 +15,6 @@ from minikafka.theatre.text import capital, quoted
 from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
-COLOURS = ("actor1", "actor2", "actor3")
 OWN_LANES = ("written", "log", "commits", "effects")
 
 
@@ -238,7 +238,7 @@ class LogStory(Story):
 
     def _reader(self, name: str) -> Position:
         if name not in self.readers:
-            self.readers[name] = Position(name, COLOURS[len(self.readers) % len(COLOURS)])
+            self.readers[name] = Position(name, actor_colour(len(self.readers)))
         return self.readers[name]
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:

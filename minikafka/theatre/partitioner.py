@@ -16,7 +16,7 @@ from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.keys import NO_KEY, letters
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
-from minikafka.theatre.text import key_part
+from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
 Place = tuple[float, float, float, float]  # x, y, width, height
@@ -240,7 +240,7 @@ class PartitionerPlay(Play):
             d.text(key + "/name", x, top + h / 2 + 5, f"P{partition}", mono=True, bold=True)
             d.rect(key, x + 28, top, width - 28, h, "wash", "ink" if hit else "rule", r=6)
             total = sum(count for _, count in bin_["keys"])
-            words = f"{total} record{'s' * (total != 1)}"
+            words = counted(total, "record")
             d.text(key + "/count", x + width - 8, top + h / 2 + 5, words, "quiet", size=12.5, mono=True, anchor="end")
             room = width - 28 - text_width(words, 12.5, mono=True) - 26
             self._chips(d, bin_, (x + 34, top + 3, room, h - 6), now if hit else None, door)
@@ -262,7 +262,7 @@ class PartitionerPlay(Play):
         for number, (key, count) in enumerate(shown):
             new = now is not None and now["key"] == key
             name = f"held/{bin_['partition']}/{'-' if key is None else '=' + key_part(key)}"
-            tip = f"{count} record{'s' * (count != 1)} with {'no key' if key is None else 'key ' + key}"
+            tip = f"{counted(count, 'record')} with {'no key' if key is None else 'key ' + key}"
             d.cell(name, x + number * 52, y, 48, h, self.letters[key], f"×{count}", line="ink" if new else "rule",
                    width=2 if new else None, tip=tip, from_x=door[0] - 48, from_y=door[1])  # fmt: skip
 

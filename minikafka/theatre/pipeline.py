@@ -13,6 +13,7 @@ from minikafka.theatre.drawing import Drawing, fit, text_width
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
+from minikafka.theatre.text import counted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 ROW, CELL = 34, 28  # pitch of the rows, width of a record
@@ -49,8 +50,7 @@ class PipelinePlay(Play):
             f"partition {log['partition']}: {' '.join(str(cell[2] or '–') for cell in log['records']) or 'empty'}"
             for log in space["logs"]
         )
-        requests = f"{space['requests']} request{'s' * (space['requests'] != 1)}"
-        parts = [f"{space['sent']} sent in {requests}", f"{space['acknowledged']} done"]
+        parts = [f"{space['sent']} sent in {counted(space['requests'], 'request')}", f"{space['acknowledged']} done"]
         parts += [f"{space['failed']} failed"] if space["failed"] else []
         return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(words for words, _ in _lamps(space))})"
 

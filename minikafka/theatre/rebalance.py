@@ -17,6 +17,7 @@ from minikafka.theatre.rebalance_cast import actors_of
 from minikafka.theatre.rebalance_space import draw_space
 from minikafka.theatre.rebalance_story import RebalanceStory
 from minikafka.theatre.rebalance_time import Axis, draw_lanes
+from minikafka.theatre.text import counted
 from minikafka.trace import Event
 
 
@@ -45,7 +46,7 @@ class RebalancePlay(Play):
         how = "cooperative" if "cooperative" in space["assignor"] else "eager"
         how = "KIP-848" if space["kind"] == "consumer" else how
         parts = [f"{space['assignor']}, {how}" if space["assignor"] else "no assignment yet"]
-        parts.append(f"{inside} member{'s' * (inside != 1)}" + (f", {shown} of them shown" if shown < inside else ""))
+        parts.append(counted(inside, "member") + (f", {shown} of them shown" if shown < inside else ""))
         shown, left_out = len(self.cast["partitions"]), self.cast["left_out"]
         parts.append(f"{shown + left_out} partitions of {self.cast['topics']}")
         parts += [f"{shown} of them shown"] if left_out else []

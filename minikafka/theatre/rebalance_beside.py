@@ -89,10 +89,9 @@ class BesidePlay(Play):
         for number, group in enumerate(self.groups):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
-            top, key = y + HEADER, f"time/cursor/{number}"
+            top = y + HEADER
             y = draw_block(drawing, top, group, band, space, f"{number}/", height=14, gap=2) + GAP
-            drawing.line(key, band.cursor, top - 2, band.cursor, y - GAP + 2, "ink", width=1.5)
-            drawing.circle(key + "/head", band.cursor, top - 2, 4, "ink")
+            drawing.cursor(band.cursor, top - 2, y - GAP + 2, f"time/cursor/{number}")
         draw_axis(drawing, y - GAP + 15, band)
 
     def _header(self, d: Drawing, y: float, number: int, space: dict[str, Any], band: Band) -> None:

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
+from minikafka.theatre.drawing import COLOURS, actor_colour
 from minikafka.theatre.keys import legend, letters
 from minikafka.trace import Event
 
 Part = tuple[str, int]
 
 MOST_MEMBERS, MOST_PARTITIONS = 6, 8
-COLOURS = 3
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -33,7 +33,7 @@ class Actor:
 
     @property
     def colour(self) -> str:
-        return f"actor{self.number % COLOURS + 1}"
+        return actor_colour(self.number)
 
     @property
     def ink(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.drawing import Drawing, fit, text_width, wrap
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
@@ -210,14 +210,3 @@ class Box:
             if text_width(words, 12.5) > room:
                 words = fit(member["asked"], room, 12.5, bold=new)
             d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new)
-
-
-def wrap(words: str, room: float, size: float) -> list[str]:
-    lines = [""]
-    for word in words.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, size) > room:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines

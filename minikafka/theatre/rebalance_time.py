@@ -16,6 +16,7 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import Actor, actors_of
 from minikafka.theatre.rebalance_group import PHASES
+from minikafka.theatre.text import counted
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -88,9 +89,7 @@ def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> 
     many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 6
     sizes = {"height": 14, "gap": 2} if many else {}
     bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", **sizes)
-    cursor = band.cursor
-    d.line("time/cursor", cursor, top + CAPTION - 4, cursor, bottom + 2, "ink", width=1.5)
-    d.circle("time/cursor/head", cursor, top + CAPTION - 4, 4, "ink")
+    d.cursor(band.cursor, top + CAPTION - 4, bottom + 2)
     draw_axis(d, bottom + 14, band)
 
 
@@ -156,7 +155,7 @@ class Block:
                mono=True, bold=True, size=12.5, anchor="end")  # fmt: skip
         d.text(key + "/unread", band.unread_x, foot, seconds(unread), "trouble" if nobody and long else "quiet",
                mono=True, bold=long, size=12.5, anchor="end")  # fmt: skip
-        words = f"{waiting} record{'s' * (waiting != 1)} wait{'s' * (waiting == 1)}"
+        words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}"
         if nobody and waiting and band.cursor + text_width(words, 12) + 16 <= band.right:
             d.text(f"time/cursor/{self.tag}{label}", band.cursor + 9, foot, words, "trouble", size=12)
 

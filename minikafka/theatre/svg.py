@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width
+from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width, wrap
 from minikafka.theatre.text import escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
@@ -24,7 +24,8 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
     indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
     room = body.width - text_width(time, 15, mono=True, bold=True) - 16
     beside_corner = body.width - text_width(corner, 12, mono=True) - 16
-    lines = _wrap(sentence, body.width - indent - 14)
+    room_of_line = body.width - indent - 14
+    lines = [fit(line, room_of_line, 12.5) for line in wrap(sentence, room_of_line, 12.5)]
     top = 66 + 18 * len(lines)
     height = top + 14 + body.bottom + 12
     said = "".join(
@@ -139,14 +140,3 @@ def _cell(shape: Shape) -> str:
 
 def _attributes(values: Mapping[str, object]) -> str:
     return "".join(f' {name}="{value}"' for name, value in values.items() if value is not None)
-
-
-def _wrap(sentence: str, width: float) -> list[str]:
-    lines = [""]
-    for word in sentence.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, 12.5) > width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return [fit(line, width, 12.5) for line in lines]

@@ -54,6 +54,11 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def counted(count: int, noun: str) -> str:
+    """1 record · 2 records"""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def quoted(value: str, most: int) -> str:
     """A value in a sentence, cut to at most so many characters."""
     return f"“{value if len(value) <= most else value[: most - 1] + '…'}”"
