@@ -143,6 +143,18 @@ def test_records_of_somebody_else_are_in_the_log_without_a_letter():
     assert picture("pipeline", cluster.trace, producer="other").scenes[-1]["space"]["sent"] == 2
 
 
+def test_a_topic_that_is_made_anew_begins_with_an_empty_log():
+    with Cluster(seed=1) as cluster:
+        cluster.create_topic("orders")
+        shop = cluster.producer(client_id="shop")
+        shop.send("orders", value="a").get()
+        cluster.delete_topic("orders")
+        shop.send("orders", value="b").get()
+        pic = picture("pipeline", cluster.trace)
+    assert [scene["space"]["logs"] for scene in of_kind(pic, "TopicDeleted")] == [[]]
+    assert words(pic.scenes[-1]["space"]) == "b" and pic.drawings(920)[-1].bottom > 0
+
+
 def test_crashes_and_freezes_are_told():
     cluster = Cluster(seed=1)
     cluster.create_topic("orders")
