@@ -269,16 +269,6 @@ def test_a_trace_survives_its_file():
 # -- options and drawing
 
 
-def test_kip_800_a_member_that_says_why_it_leaves_has_left_as_one_that_does_not():
-    for why in ("it said goodbye", "it left: the consumer is being closed"):
-        story = GroupStory(4, seen_by="broker")
-        story.at(1000).join(A)
-        story.join(B)
-        story.assign({A: [0, 1], B: [2, 3]})
-        story.leave(B, why)
-        assert member(picture("rebalance", story.events).scenes[-1], B)["life"] == "left"
-
-
 def test_the_picture_can_begin_later():
     events = groups.classic("range")
     whole, later = picture("rebalance", events), picture("rebalance", events, since_ms=20_000)

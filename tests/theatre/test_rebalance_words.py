@@ -4,6 +4,7 @@ import pytest
 
 from minikafka.course import demo
 from minikafka.theatre import picture
+from tests.theatre.groups import GroupStory
 from tests.theatre.test_rebalance import A, B, C, member, scene, texts
 
 
@@ -86,3 +87,13 @@ def test_members_of_two_groups_stand_under_each_other_and_the_cursor_leaves_thei
             places = {shapes[key]["x"] for key in (f"group/{g}/member/{n}" for g in range(2)) if key in shapes}
             assert len(places) <= 1
         assert shapes["time/cursor/0"]["y2"] < shapes["group/1/name"]["y"] - 10
+
+
+def test_kip_800_a_member_that_says_why_it_leaves_has_left_as_one_that_does_not():
+    for why in ("it said goodbye", "it left: the consumer is being closed"):
+        story = GroupStory(4, seen_by="broker")
+        story.at(1000).join(A)
+        story.join(B)
+        story.assign({A: [0, 1], B: [2, 3]})
+        story.leave(B, why)
+        assert member(picture("rebalance", story.events).scenes[-1], B)["life"] == "left"
