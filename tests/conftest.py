@@ -34,8 +34,9 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons and their checks, soaks.
 SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
-        "tests/datasets/test_replay.py", "tests/house/test_wheels.py", "tests/notebooks/", "tests/server/test_bounds.py",
-        "tests/server/test_hostile_frames.py", "tests/soak/", "tests/theatre/test_hostile_names.py")  # fmt: skip
+        "tests/datasets/test_replay.py", "tests/house/test_wheels.py", "tests/notebooks/",
+        "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
+        "tests/theatre/test_hostile_names.py")  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
