@@ -31,6 +31,11 @@ def retention_decides(event: Event) -> bool:
     return event.kind == "LogStartOffsetAdvanced"
 
 
+def before_the_return(event: Event) -> bool:
+    """A condition: in this event a broker deletes the offset of a group that has had no member for too long."""
+    return event.kind == "OffsetsExpired"
+
+
 def answered_from(offset: int) -> Callable[[Event], bool]:
     """A condition: in this event a broker answers a reader that asked for records from this offset on."""
     return lambda event: event.kind in ("RecordsFetched", "FetchRefused") and event.detail["offset"] == offset
