@@ -36,6 +36,17 @@ def before_the_return(event: Event) -> bool:
     return event.kind == "OffsetsExpired"
 
 
+def in_the_middle(event: Event) -> bool:
+    """A condition: in this event a member's client finds that its program hasn't polled for too long."""
+    return event.kind == "PollOverdue"
+
+
+def who_decided(trace: Iterable[Event]) -> str:
+    """Who made a group's first assignment, as lesson 05's options say it."""
+    by = next(event.detail["by"] for event in trace if event.kind == "AssignmentMade")
+    return "the coordinator, a broker" if by == "coordinator" else "one of the two consumers"
+
+
 def answered_from(offset: int) -> Callable[[Event], bool]:
     """A condition: in this event a broker answers a reader that asked for records from this offset on."""
     return lambda event: event.kind in ("RecordsFetched", "FetchRefused") and event.detail["offset"] == offset

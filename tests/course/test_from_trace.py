@@ -1,8 +1,11 @@
 """What lessons ask of a trace."""
 
+import pytest
+
 from minikafka import Cluster
 from minikafka.clients.structs import TopicPartition
 from minikafka.course import from_trace
+from minikafka.course.group_runs import start_members
 
 
 def grown():
@@ -56,6 +59,17 @@ def test_the_partitions_that_producers_chose():
     assert (from_trace.partitions_used(trace), from_trace.partitions_used(trace, key="alice")) == (3, 2)
     (event,) = filter(from_trace.chosen_for("paid"), trace)
     assert (event.node, event.detail["partition"]) == ("shop", 0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "found"), [("classic", "one of the two consumers"), ("consumer", "the coordinator, a broker")]
+)
+def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordinator(protocol, found):
+    with Cluster(seed=1) as cluster:
+        cluster.create_topic("orders", partitions=4)
+        start_members(cluster, "AB", group_protocol=protocol)
+        cluster.run(seconds=12)
+        assert from_trace.who_decided(cluster.trace) == found
 
 
 def test_an_answer_waits_until_all_records_have_a_partition():
