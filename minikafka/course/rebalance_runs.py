@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from minikafka.anomalies import group_anomalies
 from minikafka.coordinators.assignors import ASSIGNORS, Member
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
@@ -188,6 +189,14 @@ def waited(trace: Iterable[Event], name: str) -> float:
             assert joined is not None
             return (event.at - joined) / 1000
     raise ValueError(f"{name} has no partition yet")
+
+
+def what_came_out(trace: Iterable[Event]) -> str:
+    """What has come of a rebalance in which everything was handed out at once, as lesson 06's options say it."""
+    events = list(trace)
+    if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):
+        return "two members work on one partition"
+    return "D gets its partition, only sooner" if waited(events, "D") else "D gets nothing: C still has it"
 
 
 def moved(assignor: str, before: Iterable[str], after: Iterable[str], partitions: int = 8) -> int:

@@ -26,8 +26,8 @@ EXIT_TICKET = (
     Question(
         "auto-commit, and the program hands its records to other threads",
         right=3,
-        why="3. Either. The next poll commits what the last one handed over, done or not: what was not is lost. What is "
-        "done and not committed yet comes again.",
+        why="3. Either. The next poll commits what the last one handed over, done or not: what was not is lost. What "
+        "is done and not committed yet comes again.",
     ),
     Question(
         "committed offset 3, the log starts at 7, latest",

@@ -34,9 +34,10 @@ EXIT_TICKET = (
         why="1. It keeps its place until its session is over. Nothing moves, and for 10 s nobody reads its share.",
     ),
     Question(
-        "KIP-848: a partition must move from C to D, and B is at work for four minutes",
+        "KIP-848: D joins, and one of C's partitions must move; B is at work for four minutes",
         right=2,
-        why="2. C must give the partition back first. B has nothing to do with it, and there is no group leader.",
+        why="2. C hears by heartbeat what to give back, then D what it gets. B has nothing to do with it, and nobody "
+        "joins a second time.",
     ),
     Question(
         "C has done orders 0 to 9 of P5 and committed offset 6; then P5 goes to D",
@@ -45,9 +46,10 @@ EXIT_TICKET = (
         lesson="04",
     ),
     Question(
-        "a member that isn't static is killed, with kill -9",
+        "a member hangs in one order for ever",
         right=3,
-        why="3. It said no goodbye, and a broken connection means nothing to the coordinator: it waits.",
+        why="3. Heartbeats come from a thread of its own and say that all is well. Only poll shows that the program "
+        "goes on. When it stays away for so long, the client leaves by itself.",
         lesson="05",
     ),
 )

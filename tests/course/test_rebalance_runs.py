@@ -4,7 +4,8 @@ from itertools import count
 
 import pytest
 
-from minikafka.course.rebalance_runs import gap, moved, moves, not_read, restarted, waited
+from minikafka.coordinators.assignors import assign_sticky
+from minikafka.course.rebalance_runs import busy_group, gap, moved, moves, not_read, restarted, waited, what_came_out
 from minikafka.trace import Event
 
 
@@ -60,3 +61,22 @@ def test_kip_345_a_static_members_share_waits_for_it_and_a_dynamic_ones_moves_th
     trace = restarted(5, static).trace
     assert sum(not_read(trace).values()) == pytest.approx(seconds, abs=0.3)
     assert moves(trace) == moving
+
+
+def at_once(members, partitions):
+    return assign_sticky(members, partitions)
+
+
+at_once.cooperative = True
+
+
+@pytest.mark.parametrize(
+    ("assignor", "found"),
+    [
+        (at_once, "two members work on one partition"),
+        ("cooperative-sticky", "D gets its partition, only sooner"),
+    ],
+)
+def test_kip_429_who_hands_out_everything_at_once_gives_a_partition_two_owners(assignor, found):
+    with busy_group(assignor) as cluster:
+        assert what_came_out(cluster.trace) == found
