@@ -55,7 +55,7 @@ def fast(auto_commit_interval_ms: int) -> Cluster:
     return cluster
 
 
-def off_for_ten_minutes(orders_a_minute: float, then_minutes: float) -> Cluster:
+def off_for_ten_minutes(orders_a_minute: float, then_minutes: float = 45) -> Cluster:
     """A minute of work, ten minutes off, and back for so long. The member does ten orders a minute."""
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=1)
@@ -88,6 +88,11 @@ def billed(trace: Iterable[Event]) -> list[tuple[int, int]]:
     return [(d["partition"], offset) for d in done for offset in range(d["offsets"][0], d["offsets"][1] + 1)]
 
 
+def how_many_billed(trace: Iterable[Event]) -> str:
+    """How many different orders members have worked on, as an option says it: "2,000"."""
+    return f"{len(set(billed(trace))):,}"
+
+
 def lags(trace: Iterable[Event]) -> Iterator[int]:
     """The lag that a tool would have seen after each event, where one group reads one partition of orders."""
     end = committed = 0
@@ -99,7 +104,7 @@ def lags(trace: Iterable[Event]) -> Iterator[int]:
         yield end - committed
 
 
-def ups_and_downs(trace: Iterable[Event]) -> str:
+def how_the_lag_goes(trace: Iterable[Event]) -> str:
     """How such a lag goes: it stays at 0 or 1, or it rises and falls back more than once, or it only grows."""
     seen = list(lags(trace))
     highest = max(seen, default=0)

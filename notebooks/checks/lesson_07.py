@@ -14,7 +14,7 @@ EXIT_TICKET = (
     Question(
         "a lag of 5,000",
         right=3,
-        why="3. 5,000 offsets lie between the committed one and the end. How late that is, only timestamps say. And "
+        why="3. That is all that a lag says. How late the group is, only timestamps say. And "
         "nobody but the program knows what it has done since its last commit.",
     ),
     Question(

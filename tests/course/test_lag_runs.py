@@ -15,11 +15,11 @@ def test_so_many_orders_wait_evenly_spread():
 )
 def test_a_lag_between_two_commits_is_as_high_as_the_interval_is_long(interval_ms, found):
     with lag_runs.fast(interval_ms) as cluster:
-        assert lag_runs.ups_and_downs(cluster.trace) == found
+        assert lag_runs.how_the_lag_goes(cluster.trace) == found
 
 
 def test_a_group_without_a_backlog_has_no_ups_and_downs():
-    assert lag_runs.ups_and_downs([]) == "0 or 1"
+    assert lag_runs.how_the_lag_goes([]) == "0 or 1"
 
 
 def test_work_is_counted_once_each_time_it_is_done():
@@ -29,6 +29,7 @@ def test_work_is_counted_once_each_time_it_is_done():
         assert sorted(lag_runs.billed(cluster.trace)) == [(number, offset) for number in (0, 1) for offset in range(10)]
         assert lag_runs.seconds_at_work(cluster.trace) == pytest.approx(2, abs=0.1)
         assert lag_runs.seconds_needed(cluster.trace) == "2 s"
+        assert lag_runs.how_many_billed([*cluster.trace, *cluster.trace]) == "20"  # twice the same 20
 
 
 def test_the_measured_time_to_catch_up_is_that_of_the_rule():
