@@ -24,9 +24,11 @@ def first_cell(found):
 
 
 def key_points(found):
-    """A section "Key points" with three to five of them."""
-    section = found.section("key points")
-    return bool(section) and 3 <= len(re.findall(r"^(?:-|\d\.) ", section.text, re.MULTILINE)) <= 5
+    """A section "Key points" with three to five of them, after the exit ticket: they answer it."""
+    section, ticket = found.section("key points"), found.section("exit ticket")
+    if not section or not ticket or found.sections.index(section) < found.sections.index(ticket):
+        return False
+    return 3 <= len(re.findall(r"^(?:-|\d\.) ", section.text, re.MULTILINE)) <= 5
 
 
 def exit_ticket(found):
