@@ -5,7 +5,17 @@ from itertools import count
 import pytest
 
 from minikafka.coordinators.assignors import assign_sticky
-from minikafka.course.rebalance_runs import busy_group, gap, moved, moves, not_read, restarted, waited, what_came_out
+from minikafka.course.rebalance_runs import (
+    NEWCOMER_MS,
+    busy_group,
+    gap,
+    moved,
+    moves,
+    not_read,
+    restarted,
+    waited,
+    what_came_out,
+)
 from minikafka.trace import Event
 
 
@@ -80,3 +90,5 @@ at_once.cooperative = True
 def test_kip_429_who_hands_out_everything_at_once_gives_a_partition_two_owners(assignor, found):
     with busy_group(assignor) as cluster:
         assert what_came_out(cluster.trace) == found
+        joins = next(at for at, event in enumerate(cluster.trace) if event.at > NEWCOMER_MS)
+        assert what_came_out(cluster.trace[:joins]) == "D gets nothing: C still has it"
