@@ -4,6 +4,7 @@ A JVM takes seconds to start, most of a tool's run; here it starts once. Nothing
 """
 
 import subprocess
+from unittest import mock
 
 from tests.kafka import SMALL_JVM, kafka_jars
 
@@ -12,6 +13,7 @@ class JavaTools:
     """One JVM with Kafka's jars and py4j's server; it ends with its standard input."""
 
     def __enter__(self):
+        from py4j import java_gateway, protocol
         from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 
         classpath = f"{find_jar_path()}:{kafka_jars() / '*'}"
@@ -23,9 +25,13 @@ class JavaTools:
             stderr=subprocess.DEVNULL,
         )
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(self.process.stdout.readline())))
+        # Where Spark ran before in this process, it asks its own JVM what an exception of this one is.
+        self._as_py4j_does = mock.patch.object(java_gateway, "get_return_value", protocol.get_return_value)
+        self._as_py4j_does.start()
         return self
 
     def __exit__(self, *exc):
+        self._as_py4j_does.stop()
         self.gateway.close()
         self.process.stdin.close()
         self.process.wait(timeout=30)
