@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Hashable, Sequence
-from random import Random
+from typing import Protocol
 
 from minikafka.broker.calls import Call, Client, refusal
 from minikafka.broker.config import BrokerConfig
@@ -46,6 +46,13 @@ FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC)  # by state machines of this node
 ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
+
+class Random(Protocol):
+    """A source of randomness, such as random.Random: a node is handed one and asks it for nothing but this."""
+
+    def random(self) -> float:
+        """From 0 up to, but not including, 1."""
+
 
 class Broker:
     """A node: broker and controller in one.
