@@ -346,7 +346,7 @@ def test(args):
         "import-linter": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         "mypy": ["-m", "mypy"],
         # native: for others pytest parses the source, and CPython 3.11 may refuse that to a process that ran greenlets
-        "pytest": ["-m", "pytest", "-n", "2", "--dist", "loadscope", "--tb=native"],
+        "pytest": ["-m", "pytest", "-n", "4", "--dist", "loadscope", "--tb=native"],
     }.items():
         say(f"--- {name}")
         # pytest comes last: what it prints at its end is what a reader looks for

@@ -2,6 +2,10 @@
 
 import os
 import shutil
+import sys
+import threading
+import time
+from _thread import interrupt_main
 from importlib.util import find_spec
 
 import pytest
@@ -52,3 +56,49 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if why:
             for item in wanting:
                 item.add_marker(pytest.mark.skip(reason=f"{why}: `make test` installs it or says how"))
+
+
+class Watch:
+    """A run that hangs tells nobody where: when no test has ended for a while, this says which are running.
+
+    What goes on far too long is interrupted: pytest then says what failed.
+    """
+
+    SILENT_S = 240
+    LONGEST_S = 75 * 60
+
+    def __init__(self) -> None:
+        self.running: dict[str, float] = {}
+        self.moved = self.began = time.monotonic()
+        self.over = threading.Event()
+
+    def pytest_sessionstart(self) -> None:
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.running[nodeid] = self.moved = time.monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.running.pop(nodeid, None)
+        self.moved = time.monotonic()
+
+    def pytest_sessionfinish(self) -> None:
+        self.over.set()
+
+    def _look(self) -> None:
+        while not self.over.wait(30):
+            now = time.monotonic()
+            late = now - self.began > self.LONGEST_S
+            if late or now - self.moved > self.SILENT_S:
+                running = ", ".join(f"{nodeid} ({now - since:.0f} s)" for nodeid, since in self.running.items())
+                minutes = (now - self.began) / 60
+                print(f"\n{minutes:.0f} minutes; running: {running or 'no test'}", file=sys.__stderr__, flush=True)
+                self.moved = now
+            if late:
+                interrupt_main()
+                return
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # with xdist, in the process that hears of all tests
+        config.pluginmanager.register(Watch())

@@ -72,7 +72,7 @@ class Server:
         self._full = False  # requests are, and somebody will have to give way
         self._turn = Turn(broker, self, now)
         self._going_on = False
-        self._touched: dict[Connection, None] = {}  # by the turn, in the order in which they were answered
+        self._touched: dict[Connection, None] = {}  # by the turn, in that order
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
         self._held_back: dict[Connection, float] = {}  # requests that wait until answers are read, and since when
         self._changed = asyncio.Event()  # the broker has become ready, or has stopped, or shall stop
@@ -186,12 +186,12 @@ class Server:
         broker has left for anybody.
         """
         connection.active_at = self._loop.time()
+        self._touched[connection] = None  # in the end it is settled whether we go on reading
         self._turn.admit(connection)
-        connection.send()  # also settles whether we go on reading
+        self._drain()
         if self.requests.full and not self._full:
             self._full = True
             self._loop.call_soon(self._drop_half_requests)  # once everybody whose bytes are there has had its turn
-        self._drain()
 
     def next_frame(self, connection: Any) -> bytearray | None:
         """A turn asks for the connection's next request."""

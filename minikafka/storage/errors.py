@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from minikafka.wire.errors import Error, KafkaError
 
 
@@ -13,11 +10,18 @@ def unusable(path: str, why: str) -> KafkaError:
     return KafkaError(Error.KAFKA_STORAGE_ERROR, f"{path} {why}")
 
 
-@contextmanager
-def as_storage_errors(path: str) -> Iterator[None]:
+class as_storage_errors:
     """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed. path: where, if the error doesn't say."""
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or path
-        raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}") from error
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            where = error.filename or self.path
+            raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}") from error

@@ -52,7 +52,7 @@ def two_static_members(broker):
 
     def joining(instance, member_id=""):
         return {
-            "group_id": "classic", "session_timeout_ms": 1_800_000, "rebalance_timeout_ms": 60_000,
+            "group_id": "classic", "session_timeout_ms": 1_800_000, "rebalance_timeout_ms": 1_800_000,
             "member_id": member_id, "group_instance_id": instance, "protocol_type": "consumer",
             "protocols": [{"name": "range", "metadata": subscription}],
         }  # fmt: skip
@@ -88,7 +88,7 @@ def two_consumer_members(broker):
         assert answer.error_code == 0, answer
         return answer
 
-    joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
+    joining = {"rebalance_timeout_ms": 1_800_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
     epochs, owned = {}, {"one": [], "two": []}
     for member_id in owned:
         epochs[member_id] = beat(member_id, 0, **joining).member_epoch

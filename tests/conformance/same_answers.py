@@ -57,10 +57,14 @@ class Side:
         return answer
 
     def start(self, what, api, version, **body):
-        """Ask on a connection of its own and don't wait. Returns what waits for the answer, keeps and returns it."""
+        """Ask on a connection of its own and don't wait. Returns what waits for the answer, keeps and returns it.
+
+        The broker takes it in before what is asked next, if one thread reads all connections and one handles requests.
+        """
         client = Connection(self.bootstrap)
         self._more_clients.append(client)
         client.send(api, version, **body)
+        self.client.ask("ApiVersions", 0)
 
         def finish():
             answer = client.read(api, version)

@@ -125,6 +125,8 @@ DELIBERATE = {
 LIKE_OURS = {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
+    "num.network.threads": "1",  # requests of several connections are handled in the order in which they came
+    "num.io.threads": "1",
 }
 
 

@@ -98,7 +98,7 @@ def test_auto_commit_commits_in_a_poll_what_earlier_polls_handed_over(topic, wri
     first = member(name, enable_auto_commit=True, auto_commit_interval_ms=100)
     assert offsets(take(first, 2)) == [0, 1]  # in hand: the program would write them later, together
     first.pause(TopicPartition(name, 0))  # from now on polls hand nothing over
-    wait_until(lambda: first.poll(timeout_ms=50) or committed(broker, name) != -1)
+    wait_until(lambda: first.poll(timeout_ms=1000) or committed(broker, name) != -1)
     assert committed(broker, name) == 2
     first.close(autocommit=False)  # as if killed
     assert offsets(take(member(name), 2)) == [2, 3]
@@ -151,12 +151,17 @@ def test_kip_211_when_a_groups_offset_has_expired_auto_offset_reset_decides(topi
     write(name, [b"order"] * 3)
     partition = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
     place = {"name": name, "partitions": [partition]}
-    [answer] = broker.ask("OffsetCommit", 4, group_id=name, retention_time_ms=1, topics=[place]).topics
-    assert answer.partitions[0].error_code == 0
+
+    def error_of_the_commit():
+        [answer] = broker.ask("OffsetCommit", 4, group_id=name, retention_time_ms=1, topics=[place]).topics
+        return answer.partitions[0].error_code
+
+    wait_until(lambda: broker.ask("FindCoordinator", 3, key=name).error_code == 0)
+    wait_until(lambda: error_of_the_commit() == 0)
     write(name, [b"order"] * 8)
     wait_until(lambda: committed(broker, name) == -1)
     back = member(name, auto_offset_reset="latest")
-    wait_until(lambda: back.poll(timeout_ms=50) or back.assignment())
+    wait_until(lambda: back.poll(timeout_ms=1000) or back.assignment())
     assert back.position(TopicPartition(name, 0)) == 11
     back.close(autocommit=False)
     assert offsets(take(member(name), 3)) == [0, 1, 2]

@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 60
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
 
 
-LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "200"}  # for offsets that have expired
+LOOK_EVERY_MS = {"offsets.retention.check.interval.ms": "1000"}  # offsets that have expired; members join meanwhile
 
 
 @pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])

@@ -81,9 +81,11 @@ def test_without_a_name_a_kernel_has_one_kafka_of_its_own_and_takes_it_along():
 @pytest.mark.skipif(os.name == "nt", reason="process groups are Unix")
 def test_interrupting_the_kernel_leaves_its_kafka_alone():
     program = (
+        "import signal\n"
         "from minikafka.course.connect import bootstrap, connect\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs the tests may ignore it
         "address = bootstrap()\n"
-        "try:\n    print(address, flush=True)\n    input()\n"
+        "try:\n    print(address, flush=True)\n    while True: pass\n"
         "except KeyboardInterrupt:\n    connect()\n    print('interrupted', flush=True)\ninput()\n"
     )
     kernel = in_a_kernel(program)

@@ -6,8 +6,10 @@ Simulated lessons are compared strictly with their stored outputs. Spark's vary,
 import os
 import subprocess
 import sys
+from json import loads
 
 import pytest
+from nbformat.v4 import new_code_cell
 
 from minikafka.course import editions
 from tests.notebooks.running import ROOT, code_cells, kernel_for, lessons, number, read, shown, uses_spark
@@ -36,20 +38,6 @@ def test_a_lesson_shows_its_stored_outputs(path):
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-@pytest.mark.parametrize("path", LESSONS)
-def test_a_cell_run_twice_shows_the_same_twice(path):
-    """As learners do: run a cell, and run it once more."""
-    book = read(path)
-    compare = not uses_spark(path)
-    with kernel_for(book) as client:
-        for at, cell in code_cells(book):
-            client.execute_cell(cell, at)
-            first = shown(cell)
-            client.execute_cell(cell, at)
-            if compare and "nbval-ignore-output" not in cell.metadata.get("tags", []):
-                assert shown(cell) == first, f"cell {cell.id} shows something else the second time"
-
-
 RECORD_VERDICTS = """
 from minikafka.course import lessons as _lessons
 _verdicts = []
@@ -66,11 +54,8 @@ TELL_VERDICTS = "import json; print(json.dumps(_verdicts))"
 
 
 @pytest.mark.parametrize("path", LESSONS)
-def test_the_solved_edition_gets_every_verdict(path):
-    from json import loads
-
-    from nbformat.v4 import new_code_cell
-
+def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_same_twice(path):
+    """As learners do: run a cell, and run it once more."""
     book = editions.solved(read(path), number(path))
     cells = code_cells(book)
     book.cells += [new_code_cell(RECORD_VERDICTS), new_code_cell(TELL_VERDICTS)]
@@ -79,9 +64,13 @@ def test_the_solved_edition_gets_every_verdict(path):
         client.execute_cell(book.cells[before], before)
         for at, cell in cells:
             client.execute_cell(cell, at)
+            first = shown(cell)
+            client.execute_cell(cell, at)
+            if not uses_spark(path) and "nbval-ignore-output" not in cell.metadata.get("tags", []):
+                assert shown(cell) == first, f"cell {cell.id} shows something else the second time"
         client.execute_cell(book.cells[after], after)
     verdicts = loads(book.cells[after].outputs[0].text)
     asked = [cell for _, cell in cells if ".check(" in cell.source or ".exit_ticket(" in cell.source]
-    assert len(verdicts) == len(asked)
+    assert len(verdicts) == 2 * len(asked)
     wrong = [f"{method}({first}): {said}" for _, method, first, right, said in verdicts if not right]
     assert not wrong, "\n".join(wrong)
