@@ -39,6 +39,7 @@ SIZES = {
     "test": "about 1.5 GB, three to eight minutes",
     "wheels": "about 65 MB",
 }
+WORKERS = ("-n", "4", "--dist", "loadscope", "--no-loadscope-reorder")  # many tests wait more than they compute
 WINDOWS = os.name == "nt"
 
 
@@ -346,7 +347,7 @@ def test(args):
         "import-linter": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         "mypy": ["-m", "mypy"],
         # native: for others pytest parses the source, and CPython 3.11 may refuse that to a process that ran greenlets
-        "pytest": ["-m", "pytest", "-n", "4", "--dist", "loadscope", "--tb=native"],
+        "pytest": ["-m", "pytest", *WORKERS, "--tb=native"],
     }.items():
         say(f"--- {name}")
         # pytest comes last: what it prints at its end is what a reader looks for
@@ -361,7 +362,7 @@ def quick(args):
     """pytest without what is slow: see SLOW in tests/conftest.py."""
     install(["lab", "spark", "test"], SIZES["test"])
     wanted = "not slow and not java and not spark and not browser"
-    command = [str(venv_python()), "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-m", wanted, *args]
+    command = [str(venv_python()), "-m", "pytest", "-q", *WORKERS, "-m", wanted, *args]
     return subprocess.run(command, cwd=ROOT).returncode
 
 

@@ -43,8 +43,15 @@ SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "t
         "tests/theatre/test_hostile_names.py")  # fmt: skip
 
 
+# What takes minutes begins first, so that no worker is left alone with it in the end.
+FIRST = ("tests/notebooks/test_solved", "tests/clients/test_groups.py", "tests/simulation/test_group_schedules.py",
+         "tests/course/test_wrong_answers.py", "tests/course/test_claims_06", "tests/notebooks/test_stored",
+         "tests/course/test_claims_05", "tests/spark/", "tests/theatre/test_browser.py")  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests whose needs this machine lacks are skipped and listed; in CI, where all is installed, they fail."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST)))
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)

@@ -83,7 +83,7 @@ class ApacheKafka:
         *,
         data: Path | None = None,
         jvm: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
-        start_timeout_s: float = 90,
+        start_timeout_s: float = 240,
     ) -> None:
         self.port, self.controller_port = free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
@@ -151,11 +151,11 @@ class ApacheKafka:
         return self.errors.read_text(errors="replace") if self.errors.exists() else ""
 
     def stop(self) -> None:
-        """A clean stop (SIGTERM), by force after 30 seconds. Its folder goes; a caller's data folder stays."""
+        """A clean stop (SIGTERM), by force after two minutes. Its folder goes; a caller's data folder stays."""
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(timeout=30)
+                self.process.wait(timeout=120)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

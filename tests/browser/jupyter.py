@@ -56,7 +56,7 @@ def jupyter_lab(folder: Path) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(timeout=120)
 
 
 def answers(address: str) -> bool:

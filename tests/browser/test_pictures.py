@@ -5,7 +5,7 @@ import pytest
 from minikafka import Cluster
 from tests.browser.jupyter import Lesson, Picture, chromium, jupyter_lab, learners_folder, screenshot
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

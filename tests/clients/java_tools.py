@@ -34,7 +34,7 @@ class JavaTools:
         self._as_py4j_does.stop()
         self.gateway.close()
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
 
     def run(self, main_class, *args):

@@ -103,11 +103,11 @@ def test_a_message_above_max_message_bytes_is_refused(bootstrap, topic):
 def test_offsets_are_found_by_timestamp_and_at_both_ends(bootstrap, topic):
     send(bootstrap, topic, [{"value": b"x", "timestamp": 1_700_000_000_000 + 1000 * n} for n in range(10)])
     with consuming(bootstrap) as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (0, 10)
         asked = [TopicPartition(topic, 0, 1_700_000_003_500)]
-        assert [found.offset for found in consumer.offsets_for_times(asked, timeout=10)] == [4]
+        assert [found.offset for found in consumer.offsets_for_times(asked, timeout=60)] == [4]
         asked = [TopicPartition(topic, 0, 1_700_000_009_001)]
-        assert [found.offset for found in consumer.offsets_for_times(asked, timeout=10)] == [OFFSET_END]
+        assert [found.offset for found in consumer.offsets_for_times(asked, timeout=60)] == [OFFSET_END]
 
 
 def test_a_consumer_is_told_where_a_partition_ends_and_goes_on_when_more_comes(bootstrap, topic):
@@ -135,9 +135,9 @@ def test_admin_creates_describes_grows_and_deletes_a_topic(topic, admin):
         finish(admin.create_topics([NewTopic(topic, 3, 1)]))
     assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
     finish(admin.create_partitions([NewPartitions(topic, 5)]))
-    assert sorted(admin.list_topics(topic, timeout=10).topics[topic].partitions) == [0, 1, 2, 3, 4]
+    assert sorted(admin.list_topics(topic, timeout=60).topics[topic].partitions) == [0, 1, 2, 3, 4]
     finish(admin.delete_topics([topic]))
-    assert topic not in admin.list_topics(timeout=10).topics
+    assert topic not in admin.list_topics(timeout=60).topics
 
 
 def test_admin_alters_configs_one_by_one(topic, admin):
@@ -159,7 +159,7 @@ def test_admin_deletes_records(bootstrap, topic, admin):
     send(bootstrap, topic, [{"value": str(number).encode()} for number in range(10)])
     finish(admin.delete_records([TopicPartition(topic, 0, 4)]))
     with consuming(bootstrap) as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (4, 10)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (4, 10)
     finish(admin.delete_records([TopicPartition(topic, 0, OFFSET_END)]))
     with consuming(bootstrap) as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (10, 10)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (10, 10)

@@ -20,12 +20,12 @@ def test_topics_configs_and_records_are_there_after_a_restart(tmp_path, stop):
         stop(kafka)
     with Served(data=tmp_path) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
-        topics = admin.list_topics(timeout=10).topics
+        topics = admin.list_topics(timeout=60).topics
         assert (set(topics), len(topics["orders"].partitions)) == ({"orders"}, 2)
         [configs] = finish(admin.describe_configs([ConfigResource("topic", "orders")])).values()
         assert configs["retention.ms"].value == "-1"
         with consuming(kafka.bootstrap) as consumer:
-            first, end = consumer.get_watermark_offsets(TopicPartition("orders", 1), timeout=10)
+            first, end = consumer.get_watermark_offsets(TopicPartition("orders", 1), timeout=60)
         assert end == 2000
         # As in Apache Kafka the log start offset is written down now and then: a crash may bring deleted records back.
         assert first == 500 or stop is Served.kill
@@ -62,6 +62,6 @@ def test_kill_9_in_the_middle_of_producing_loses_nothing_acknowledged_and_double
         assert values == [b"%d" % number for number in range(total)]
         assert all(values[offset] == value for offset, value in acknowledged)
         with consuming(kafka.bootstrap) as consumer:
-            assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=10) == (0, total)
+            assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=60) == (0, total)
     finally:
         kafka.stop()

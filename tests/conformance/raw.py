@@ -12,7 +12,7 @@ class Connection:
 
     def __init__(self, bootstrap):
         host, port = bootstrap.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.socket = socket.create_connection((host, int(port)), timeout=120)
         self.correlation_id = 0
 
     def ask(self, api, version, **body):

@@ -51,7 +51,7 @@ class JavaAssignors:
     def __exit__(self, *exc: object) -> None:
         self.gateway.close()
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
 
     def _look_up_names(self, jvm: Any) -> None:

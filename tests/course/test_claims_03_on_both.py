@@ -94,53 +94,53 @@ def test_kip_98_a_lost_answer_makes_a_duplicate_unless_the_producer_is_idempoten
     network, producer, topic, log, idempotent, found
 ):
     shop = producer(acks="all", enable_idempotence=idempotent, retries=10)
-    shop.send(topic, b"created").get(timeout=30)
+    shop.send(topic, b"created").get(timeout=120)
     network.lose_answers = 1
-    shop.send(topic, b"paid").get(timeout=30)
+    shop.send(topic, b"paid").get(timeout=120)
     assert log() == found
 
 
 def test_kip_98_the_same_record_from_a_new_producer_is_a_new_record(producer, topic, log):
     for _ in range(2):
-        producer(acks="all", enable_idempotence=True).send(topic, b"paid").get(timeout=30)
+        producer(acks="all", enable_idempotence=True).send(topic, b"paid").get(timeout=120)
     assert log() == ["paid", "paid"]
 
 
 def test_with_acks_0_a_lost_request_is_done_and_gone(network, producer, topic, log):
     shop = producer(acks=0, enable_idempotence=False, linger_ms=0)
-    shop.send(topic, b"created").get(timeout=30)
+    shop.send(topic, b"created").get(timeout=120)
     while log() != ["created"]:
         pass
     before = network.requests
     network.swallow = 1
-    shop.send(topic, b"paid").get(timeout=30)  # done: no error, whatever happens
+    shop.send(topic, b"paid").get(timeout=120)  # done: no error, whatever happens
     while network.requests == before:
         pass
-    producer(acks=1, enable_idempotence=False).send(topic, b"shipped").get(timeout=30)
+    producer(acks=1, enable_idempotence=False).send(topic, b"shipped").get(timeout=120)
     assert log() == ["created", "shipped"]
 
 
 def test_with_acks_1_a_lost_request_is_sent_again(network, producer, topic, log):
     shop = producer(acks=1, enable_idempotence=False, retries=10)
-    shop.send(topic, b"created").get(timeout=30)
+    shop.send(topic, b"created").get(timeout=120)
     network.swallow = 1
-    assert shop.send(topic, b"paid").get(timeout=30).offset == 1
+    assert shop.send(topic, b"paid").get(timeout=120).offset == 1
     assert log() == ["created", "paid"]
 
 
 def test_kip_91_a_record_that_failed_may_be_in_the_log(network, producer, topic, log):
     shop = producer(acks="all", request_timeout_ms=1000, delivery_timeout_ms=1500, linger_ms=0, retry_backoff_ms=100)
-    shop.send(topic, b"created").get(timeout=30)
+    shop.send(topic, b"created").get(timeout=120)
     network.lose_answers = 1000
     with pytest.raises(KafkaError):
-        shop.send(topic, b"paid").get(timeout=30)
+        shop.send(topic, b"paid").get(timeout=120)
     network.lose_answers = 0
     assert log() == ["created", "paid"]
 
 
 def test_while_five_requests_are_in_flight_records_collect_in_batches(network, producer, topic, log):
     shop = producer(acks="all", enable_idempotence=False, linger_ms=0)
-    shop.send(topic, b"created").get(timeout=30)
+    shop.send(topic, b"created").get(timeout=120)
     before = network.requests
     network.answers.clear()
     futures = []
@@ -149,7 +149,7 @@ def test_while_five_requests_are_in_flight_records_collect_in_batches(network, p
     futures += [shop.send(topic, b"order") for _ in range(1000)]
     network.answers.set()
     for future in futures:
-        future.get(timeout=30)
+        future.get(timeout=120)
     assert len(log()) == 1 + len(futures)
     assert network.requests - before < len(futures) / 10
 
@@ -160,7 +160,7 @@ def test_kafka_python_keeps_one_batch_a_partition_in_flight_when_it_is_idempoten
 ):
     """The Java client is idempotent with five in flight, and in order."""
     shop = producer(acks="all", enable_idempotence=idempotent, linger_ms=0, batch_size=1)
-    shop.send(topic, b"hello").get(timeout=30)
+    shop.send(topic, b"hello").get(timeout=120)
     network.in_flight = network.most_in_flight = 0
     network.answers.clear()
     futures = [shop.send(topic, str(number).encode()) for number in range(20)]
@@ -168,7 +168,7 @@ def test_kafka_python_keeps_one_batch_a_partition_in_flight_when_it_is_idempoten
         pass
     network.answers.set()
     for future in futures:
-        future.get(timeout=30)
+        future.get(timeout=120)
     assert network.most_in_flight == (1 if idempotent else 5)
     assert log() == ["hello", *map(str, range(20))]
 

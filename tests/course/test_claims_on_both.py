@@ -65,7 +65,7 @@ def write(bootstrap):
     producer = KafkaProducer(bootstrap_servers=bootstrap)
 
     def send(topic, values, **where):
-        return [producer.send(topic, value=value, **where).get(timeout=30) for value in values]
+        return [producer.send(topic, value=value, **where).get(timeout=120) for value in values]
 
     yield send
     producer.close()
@@ -182,7 +182,7 @@ def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, 
     before = write(name, [b"created"], key=b"alice")[0]
     topic.admin.create_partitions({name: 3})
     with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
-    after = with_new_metadata.send(name, key=b"alice", value=b"paid").get(timeout=30)
+    after = with_new_metadata.send(name, key=b"alice", value=b"paid").get(timeout=120)
     with_new_metadata.close()
     assert (before.partition, after.partition) == (1, 0)
     consumer = reader(*(TopicPartition(name, number) for number in range(3)))
@@ -209,7 +209,7 @@ def test_from_4_to_5_partitions_nine_of_twelve_keys_go_elsewhere(topic, write, b
     with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
     sent = {key: with_new_metadata.send(name, key=key, value=b"paid") for key in keys}
     with_new_metadata.close()
-    assert sum(sent[key].get(timeout=30).partition != before[key] for key in keys) == 9
+    assert sum(sent[key].get(timeout=120).partition != before[key] for key in keys) == 9
 
 
 @pytest.mark.parametrize("partitions", [4, 8])

@@ -299,7 +299,7 @@ def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writi
     topic = f"orders-{next(NUMBERS)}"
     producer = KafkaProducer(bootstrap_servers=served)
     for number in range(4):
-        producer.send(topic, key=b"o-%d" % number, value=b"20 euros").get(timeout=30)
+        producer.send(topic, key=b"o-%d" % number, value=b"20 euros").get(timeout=120)
     producer.close()
     payments = Payments(fuse=2)
     for _life in (1, 2):

@@ -119,7 +119,7 @@ def test_connections_never_take_the_files_that_the_disk_needs():
             for connection in crowd:
                 connection.close()
             process.terminate()
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=120)
     assert line.startswith("minikafka: turned away ") and "75 at a time" in line
     assert process.returncode == 0
     assert b"Traceback" not in errors
@@ -131,7 +131,7 @@ def read_lines(stream, count):
 
 def test_with_hardly_any_open_files_it_does_not_start():
     with serve_with_open_files(60) as process:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert errors.decode() == (
         "minikafka: the limit of open files is 60: raise it to at least 100 (ulimit -n 100).\n"

@@ -23,7 +23,7 @@ def serve(*options, **popen):
 def said(*options):
     """(exit code, standard error) of a server that does not start."""
     process = serve(*options)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     return process.returncode, errors
 
 
@@ -39,7 +39,7 @@ def test_a_signal_stops_it_cleanly_with_exit_code_0_and_no_traceback(tmp_path, n
             answer = client.read("Fetch", 11)
             assert (parked, answer.error_code) == (client.correlation_id, 0), "what is parked is answered"
             assert client.is_closed_by_the_broker()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 

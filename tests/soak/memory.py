@@ -39,7 +39,7 @@ class Server:
     def stop(self):
         """It must stop cleanly."""
         self.process.terminate()
-        assert self.process.wait(timeout=30) == 0
+        assert self.process.wait(timeout=120) == 0
         assert "Traceback" not in self.said()
 
     def clear_away(self):

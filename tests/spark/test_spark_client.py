@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.spark
 
 NUMBERS = itertools.count()
 DAY = 1_000_000_000_000  # ms: a record's timestamp
@@ -268,7 +268,7 @@ def test_a_batch_is_written_with_keys_headers_and_partitions(spark, bootstrap, t
     again = f"{topic}-again"
     create(admin, again)
     producer = KafkaProducer(bootstrap_servers=bootstrap)
-    homes = {b"k%d" % n: producer.send(again, key=b"k%d" % n).get(timeout=30).partition for n in range(200)}
+    homes = {b"k%d" % n: producer.send(again, key=b"k%d" % n).get(timeout=120).partition for n in range(200)}
     producer.close()
     assert {record.key: record.partition for record in records} == homes  # both use murmur2
 
