@@ -90,7 +90,7 @@ def take(consumer, count):
     """The next so many records; fewer when no more come."""
     records, until = [], time.monotonic() + PATIENCE_SECONDS
     while len(records) < count and time.monotonic() < until:
-        for some in consumer.poll(timeout_ms=500, max_records=count - len(records)).values():
+        for some in consumer.poll(timeout_ms=5000, max_records=count - len(records)).values():
             records += some
     return records
 

@@ -82,8 +82,7 @@ def served(folder):
             reader = KafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, client_id=name, group_id=group,
                                    auto_offset_reset="earliest")  # fmt: skip
             while not reader.assignment():
-                reader.poll(timeout_ms=100)
-            reader.poll(timeout_ms=1000)
+                reader.poll(timeout_ms=2000)  # one that ends while it joins may leave it without a share for ever
             reader.commit()
             reader.close()
     return [Event.from_json(json.loads(line)) for line in trace.read_text(encoding="utf-8").splitlines()]
