@@ -30,7 +30,7 @@ class Setting:
     @property
     def row(self) -> str:
         """Its line of a table."""
-        other = f", there `{self.librdkafka_name}`" if self.librdkafka_name != self.name else ""
+        other = f", named `{self.librdkafka_name}` there" if self.librdkafka_name != self.name else ""
         java, librdkafka, *others = self.defaults
         return f"| `{self.name}` | " + " | ".join([java, librdkafka + other, *others]) + " |"
 

@@ -72,6 +72,17 @@ def first_read(trace: Iterable[Event], reader: str) -> str:
     return next((f"record {offset}" for records in polls for offset, *_ in records), "nothing")
 
 
+def lag(trace: Iterable[Event]) -> int:
+    """How many offsets of orders were written and not committed, when the trace ends."""
+    written = committed = 0
+    for event in trace:
+        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
+            written = event.detail["last_offset"] + 1
+        elif event.kind == "OffsetCommitted":
+            committed = event.detail["offset"]
+    return written - committed
+
+
 def paid(trace: Iterable[Event]) -> list[int]:
     """The offsets of the orders that were written to a table, in the order of writing."""
     return [event.detail["offset"] for event in trace if event.kind == "EffectWritten"]

@@ -58,6 +58,13 @@ def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]
     return [offset for poll in polls for offset, _, _ in poll.detail["records"]]
 
 
+def what_it_got(trace: Sequence[Event]) -> str:
+    """What a reader got after its position was reset for the second time: "7 to 19", or "nothing"."""
+    resets = [at for at, event in enumerate(trace) if event.kind == "PositionReset"]
+    offsets = offsets_read(trace[resets[1] :])
+    return f"{offsets[0]} to {offsets[-1]}" if offsets else "nothing"
+
+
 def partitions_chosen(trace: Iterable[Event], producer: str | None = None) -> list[tuple[str | None, int]]:
     """(key, partition) of every record, in the order in which producers chose. producer: the client_id of one."""
     chosen = [event for event in trace if event.kind == "PartitionChosen" and producer in (None, event.node)]

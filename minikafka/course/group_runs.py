@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import wraps
 from typing import Any
 
 from minikafka.faults import Fault
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
+from minikafka.wire.errors import KafkaError
 
 GONE_AFTER_S = 15
 SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
@@ -44,15 +47,6 @@ def shares(cluster: Cluster, group: str = "billing") -> str:
     return " | ".join(" ".join(map(str, share)) or "nothing" for share in sorted(given, key=lambda s: (not s, s)))
 
 
-def readers(trace: Iterable[Event]) -> dict[int, set[str]]:
-    """partition -> the consumers that have read records of it."""
-    found: dict[int, set[str]] = {}
-    for event in trace:
-        if event.kind == "RecordsPolled":
-            found.setdefault(event.detail["partition"], set()).add(event.node)
-    return found
-
-
 def gone(what_happens: Callable[[Cluster, Any], None], seconds: int = 80, **settings: Any) -> Cluster:
     """A and B read a partition each, an order comes in every second. After 15 s this happens to A."""
     cluster = Cluster(seed=6)
@@ -86,8 +80,16 @@ def worst_wait_ms(trace: Iterable[Event], since_ms: int = GONE_AFTER_S * 1000 - 
 def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
     """An order a second for 100 s, in turn to two partitions; two members pay them by this program.
 
-    The program gets its consumer, the table payments and a function to wait for so many seconds.
+    The program gets its consumer, the table payments and a function to wait for so many seconds. It is called again
+    when Kafka refuses it something.
     """
+
+    @wraps(program)
+    def again_and_again(*given: Any) -> None:
+        while True:
+            with suppress(KafkaError):
+                return program(*given)
+
     cluster = Cluster(seed=5, faults=faults)
     cluster.create_topic("orders", partitions=2)
     shop = cluster.producer(client_id="shop")
@@ -95,7 +97,7 @@ def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
         member = cluster.consumer(
             "orders", group_id="billing", client_id=name, auto_offset_reset="earliest", enable_auto_commit=False
         )
-        cluster.start(program, member, cluster.table("payments"), cluster.sleep)
+        cluster.start(again_and_again, member, cluster.table("payments"), cluster.sleep)
     for number in range(100):
         shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 2)
         cluster.run(seconds=1)
@@ -106,6 +108,17 @@ def paid_twice(trace: Iterable[Event]) -> list[str]:
     """The orders that were written to the table more than once."""
     written = Counter(event.detail["key"] for event in trace if event.kind == "EffectWritten")
     return [key for key, times in written.items() if times > 1]
+
+
+def afterwards(trace: Iterable[Event], order: str, member: str, since_ms: int) -> int:
+    """What comes of an order that a member pays and commits later than since_ms.
+
+    0: it is paid once. 1: it is paid twice, and the commit fails. 2: it is paid twice, and the commit is acknowledged.
+    """
+    trace = list(trace)
+    told = [event.kind for event in trace if event.node == member and event.at > since_ms]
+    committed = next(kind for kind in told if kind in ("CommitFailed", "CommitAcknowledged"))
+    return 0 if order not in paid_twice(trace) else 1 if committed == "CommitFailed" else 2
 
 
 def refused_commits(trace: Iterable[Event]) -> list[str]:

@@ -9,6 +9,8 @@ from minikafka.faults import Delay
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 
+HOW_OFTEN = ("never", "once", "twice", "three times")
+
 
 def written(trace: Iterable[Event]) -> list[str]:
     """The values in the log, in the order in which the broker wrote them."""
@@ -29,6 +31,28 @@ def after_the_loss(event: Event) -> bool:
 def heard_after(at_ms: int) -> Callable[[Event], bool]:
     """A condition: in this event, later than at_ms, a program hears how the sending of its records went."""
     return lambda event: event.at > at_ms and event.kind in ("RecordsAcknowledged", "SendFailed")
+
+
+def how_often(value: str, sent: int) -> Callable[[Iterable[Event]], str | None]:
+    """How often the log holds this value, in a word; none before so many batches are acknowledged."""
+
+    def count(trace: Iterable[Event]) -> str | None:
+        trace = list(trace)
+        acknowledged = sum(event.kind == "RecordsAcknowledged" for event in trace)
+        return HOW_OFTEN[written(trace).count(value)] if acknowledged >= sent else None
+
+    return count
+
+
+def heard_and_written(value: str) -> Callable[[Iterable[Event]], str]:
+    """What the future of a program's only record that may fail says, and whether the log holds this value."""
+
+    def outcome(trace: Iterable[Event]) -> str:
+        trace = list(trace)
+        heard = "failed" if any(event.kind == "SendFailed" for event in trace) else "done"
+        return f"{heard}, {'in' if value in written(trace) else 'not in'} the log"
+
+    return outcome
 
 
 def waits(trace: Iterable[Event]) -> list[int]:

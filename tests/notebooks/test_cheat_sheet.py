@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from kafka import KafkaConsumer
 
 from minikafka.course.client_defaults import settings
 from minikafka.course.contents import NOTEBOOKS
@@ -47,11 +48,18 @@ def test_it_prints_on_one_page(size):
 
 
 def test_its_commands_of_kafka_python_run_one_after_another():
-    """The consumer ends when nothing comes; its group is there for those that ask about a group."""
+    """The consumer ends when nothing comes. A group billing has been there, for those that ask about a group."""
     given = commands("kafka-python")
     in_order = sorted(given, key=lambda words: words[2:3] == ["kafka.admin"] and "groups" in words)
+    assert not any("-g" in words for words in given if "kafka.consumer" in words), "it would commit for that group"
     with Served() as kafka:
         for words in in_order:
+            if words == next(each for each in in_order if "groups" in each):
+                billing = KafkaConsumer(
+                    "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
+                )
+                assert billing.poll(timeout_ms=30_000)
+                billing.close()
             ends = ["-C", "consumer_timeout_ms=5000"] if "kafka.consumer" in words else []
             command = [sys.executable, *(kafka.bootstrap if word == "H" else word for word in words[1:]), *ends]
             done = subprocess.run(command, input="hello\n", capture_output=True, text=True, check=False)
