@@ -11,9 +11,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from .primitives import DecodeError, read_unsigned_varint, string_reader, string_writer
+from .primitives import DecodeError, read_unsigned_varint, sized
 from .schema import NO_TAGGED_FIELDS, Message, Schema
 from .text import Declaration, parse
 
@@ -87,52 +87,39 @@ class UnsupportedVersion(Exception):
         self.client_id = client_id
 
 
-API: Mapping[str, Api]
-BY_KEY: Mapping[int, Api]
-RECORD: Mapping[str, RecordType]
-COORDINATOR_RECORD: Mapping[str, CoordinatorRecordType]
-DATA: Mapping[str, Schema]  # bare messages: the values of control records, and what members of a group tell each other
+API: dict[str, Api] = {}
+BY_KEY: dict[int, Api] = {}
+RECORD: dict[str, RecordType] = {}
+COORDINATOR_RECORD: dict[str, CoordinatorRecordType] = {}
+DATA: dict[str, Schema] = {}  # the values of control records, and what members of a group tell each other
 
 
-class _Tables(NamedTuple):
-    apis: dict[str, Api]
-    records: dict[str, RecordType]
-    coordinator_records: dict[str, CoordinatorRecordType]
-    data: dict[str, Schema]
-
-
-def _compile(text: str) -> _Tables:
-    apis, records, coordinator_records, data = tables = _Tables({}, {}, {}, {})
-    for declaration in parse(text):
-        name, attributes = declaration.name, declaration.attributes
-        if "key" in attributes:
-            request, response = declaration.schema("Request"), declaration.schema("Response", 1)
-            apis[name] = Api(name, int(attributes["key"]), request.versions[0], request.versions[-1], request, response)
-        elif "record" in attributes:
-            records[name] = RecordType(name, int(attributes["record"]), declaration.schema())
-        elif "coordinator" in attributes:
-            coordinator_records[name] = _coordinator_record(declaration)
-        else:
-            data[name] = declaration.schema()
-    return tables
-
-
-def _coordinator_record(declaration: Declaration) -> CoordinatorRecordType:
+def _compile(declaration: Declaration) -> None:
     name, attributes = declaration.name, declaration.attributes
-    key = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
-    value = declaration.schema("Value", 1)
-    written = int(attributes.get("written", value.versions[-1]))
-    return CoordinatorRecordType(name, int(attributes["coordinator"]), written, key, value)
+    if "key" in attributes:
+        key = int(attributes["key"])
+        request, response = declaration.schema("Request"), declaration.schema("Response", 1)
+        API[name] = BY_KEY[key] = Api(name, key, request.versions[0], request.versions[-1], request, response)
+    elif "record" in attributes:
+        RECORD[name] = RecordType(name, int(attributes["record"]), declaration.schema())
+    elif "coordinator" in attributes:
+        key_schema = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
+        value_schema = declaration.schema("Value", 1)
+        written = int(attributes.get("written", value_schema.versions[-1]))
+        number = int(attributes["coordinator"])
+        COORDINATOR_RECORD[name] = CoordinatorRecordType(name, number, written, key_schema, value_schema)
+    else:
+        DATA[name] = declaration.schema()
 
 
-API, RECORD, COORDINATOR_RECORD, DATA = _compile(TEXT)
-BY_KEY = {api.key: api for api in API.values()}
+for _declaration in parse(TEXT):
+    _compile(_declaration)
 
 # Frames. Each begins with a header; the size in front of it is the affair of whoever owns the socket.
 
 _REQUEST_HEADER = struct.Struct(">hhi")  # API key, API version, correlation id; the client id follows
 _RESPONSE_HEADER = struct.Struct(">i")
-_read_client_id, _write_client_id = string_reader(flexible=False), string_writer(flexible=False)
+_CLIENT_ID = sized("string", flexible=False)  # never compact, so that a broker can read the header of any version
 _VERSION = struct.Struct(">h")
 
 MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
@@ -144,7 +131,10 @@ def encode_request(
     """A request as the parts of a frame, without its size. Record batches are parts of their own, not copied."""
     kind = API[api]
     parts: list[Any] = [bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))]
-    _write_client_id(parts, client_id)  # never compact, so that a broker can read the header of any version
+    if client_id is None:
+        parts[-1] += _CLIENT_ID.null
+    else:
+        _CLIENT_ID.encode(parts, client_id)
     if kind.flexible(version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
@@ -199,7 +189,7 @@ def _flexible_response_header(api: Api, version: int) -> bool:
 
 def _header_string(buffer: memoryview) -> tuple[str | None, int]:
     try:
-        return _read_client_id(buffer, _REQUEST_HEADER.size)
+        return _CLIENT_ID.decode(buffer, _REQUEST_HEADER.size)
     except (struct.error, DecodeError):
         raise DecodeError("the header of a request ends within its client id") from None
 
