@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .crc import Buffer
-from .messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType
+from .messages import COORDINATOR_RECORD, RECORD
 from .primitives import DecodeError, read_unsigned_varint, unsigned_varint
 from .schema import Message, Schema
 
@@ -69,7 +69,9 @@ def encode_coordinator_record(
     if value is None:
         return key_bytes, None
     if version is None:
-        version = _version_to_write(kind, value)
+        fields = value.__dict__ if isinstance(value, Message) else value
+        expires = name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1
+        version = 1 if expires else kind.written_version  # no other version can say when the offset expires
     return key_bytes, _prefixed(version, kind.value_schema, version, value)
 
 
@@ -86,13 +88,6 @@ def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, M
     if version not in kind.versions:
         raise DecodeError(f"{kind.name} has no version {version}")
     return kind.name, key_message, kind.value_schema.decode(version, value_view, _INT16.size)[0]
-
-
-def _version_to_write(kind: CoordinatorRecordType, value: Body) -> int:
-    fields = value.__dict__ if isinstance(value, Message) else value
-    if kind.name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1:
-        return 1  # no other version can say when the offset expires
-    return kind.written_version
 
 
 def _prefixed(number: int, schema: Schema, version: int, body: Body) -> bytes:
