@@ -100,9 +100,7 @@ class Replica:
             self._advance_high_watermark()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know the
-        epoch.
-        """
+        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it."""
         if not self.is_leader:
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         if current_leader_epoch not in (-1, self.leader_epoch):
@@ -153,11 +151,8 @@ class Replica:
 
     def _agreed_offset(self) -> int:
         """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known."""
-        agreed = self.log.log_end_offset
-        for broker in self.partition.isr:
-            if broker != self._node_id:
-                agreed = min(agreed, self._follower_ends.get(broker, 0))
-        return agreed
+        others = [self._follower_ends.get(broker, 0) for broker in self.partition.isr if broker != self._node_id]
+        return min([self.log.log_end_offset, *others])
 
     def _advance_high_watermark(self) -> None:
         """A high watermark never goes back, though a new leader may not know yet how far its followers are."""
@@ -176,9 +171,7 @@ class Replica:
 
 
 def shown(batches: bytearray | memoryview) -> dict[str, Any]:
-    """The first records as the trace shows them; only here are they decoded, and what is appended unseen may be
-    unreadable.
-    """
+    """The first records as the trace shows them. Only here are they decoded, so they may turn out unreadable."""
     records: list[list[Any]] = []
     try:
         for record in islice(raw_records(batches), TRACED_RECORDS):

@@ -64,15 +64,11 @@ class Wait:
 
     def finish(self, answer: Answer) -> None:
         """It ends with an answer, if it has not ended."""
-        if not self.is_done:
-            self.answer = answer
-            self._end()
+        self._end(answer, None)
 
     def fail(self, error: KafkaError) -> None:
         """It ends with an error, if it has not ended."""
-        if not self.is_done:
-            self.error = error
-            self._end()
+        self._end(None, error)
 
     def attempt(self, now: Any, expired: bool = False) -> None:
         """Look whether it can end now. expired: it must."""
@@ -92,9 +88,11 @@ class Wait:
         """Tell when it ends."""
         self._then.append(tell)
 
-    def _end(self) -> None:
-        for tell in self._then:
-            tell(self)
+    def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
+        if not self.is_done:
+            self.answer, self.error = answer, error
+            for tell in self._then:
+                tell(self)
 
 
 @dataclass(slots=True, eq=False)
