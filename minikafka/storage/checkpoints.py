@@ -67,9 +67,7 @@ def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """The properties by name; None on a disk that was never formatted. Bytes that are no text are replaced, so that
-    they match nothing.
-    """
+    """The properties by name; None on a disk that was never formatted. Bytes that are no text match nothing."""
     if not disk.exists(META_PROPERTIES):
         return None
     lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()

@@ -26,7 +26,7 @@ from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import End, read_valid, whole_batch_in
 from minikafka.storage.errors import unusable
-from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in
+from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in, with_ends
 from minikafka.trace import Reason
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import BatchHeader
@@ -75,12 +75,10 @@ class Recovery:
         start, first = log.log_start_offset, log.segments[0].base_offset
         log.log_start_offset = max(log.log_start_offset, first)
         log.recovery_point = max(log.recovery_point, first)
-        ends = [segment.base_offset for segment in log.segments[1:]] + [MAX_OFFSET]
-        for segment, end in zip(log.segments, ends, strict=True):
+        for segment, end in with_ends(log.segments):
             synced = self._clean or end <= log.recovery_point
             self._parts.append(Part(segment, end, synced, segment.base_offset in without_index))
-        for part in self._parts:
-            self._look(part)
+            self._look(self._parts[-1])
         last = self._parts[-1]
         known = last.next_offset or last.segment.base_offset if self._clean else log.recovery_point
         log.producers.find_snapshots(log.disk.listdir(log.directory))
@@ -91,15 +89,11 @@ class Recovery:
         self._settle(start)
         if log.trace and not self._clean:
             why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
-            log.tell(
-                "LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why
-            )
+            log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why)
         return self.told
 
     def _open_segments(self) -> set[int]:
-        """Open the segments, delete leftovers. Returns base offsets of those whose indexes are missing. Files with
-        other names than ours are left alone.
-        """
+        """Open the segments and delete leftovers, nothing else. Returns base offsets of those that lack an index."""
         log = self._log
         compaction.finish_swap(log)
         names = {name: offset for name in log.disk.listdir(log.directory) if (offset := offset_in(name)) is not None}
@@ -232,9 +226,7 @@ class Recovery:
 
 
 def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
-    """Cut the indexes off at the recovery point. Returns its place, (position, next offset); None if the segment
-    doesn't seem to reach it.
-    """
+    """Cut the indexes off at the recovery point. Returns its (position, next offset); None if it doesn't seem there."""
     if recovery_point <= segment.base_offset:
         return None
     try:

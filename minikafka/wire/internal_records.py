@@ -60,10 +60,7 @@ class UnknownRecord(Exception):
 def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value of a record of __consumer_offsets; without a value a tombstone.
-
-    version is the value's, by default the one that Apache Kafka 4.3 writes.
-    """
+    """Key and value of a record of __consumer_offsets; no value: tombstone. version: the value's, else Kafka 4.3's."""
     kind = COORDINATOR_RECORD[name]
     key_bytes = _prefixed(kind.key, kind.key_schema, 0, key)
     if value is None:

@@ -150,10 +150,15 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     if len(buffer) < _REQUEST_HEADER.size:
         raise DecodeError(f"a request of {len(buffer)} bytes has no whole header")
     key, version, correlation_id = _REQUEST_HEADER.unpack_from(buffer)
+    try:
+        client_id, at = _CLIENT_ID.decode(buffer, _REQUEST_HEADER.size)
+    except (struct.error, DecodeError):
+        client_id = at = None
     api = BY_KEY.get(key)
     if api is None or not api.min_version <= version <= api.max_version:
-        raise UnsupportedVersion(key, version, correlation_id, _client_id_if_readable(buffer))
-    client_id, at = _header_string(buffer)
+        raise UnsupportedVersion(key, version, correlation_id, client_id)
+    if at is None:
+        raise DecodeError("the header of a request ends within its client id")
     if api.flexible(version):
         at = _skip_tagged_fields(buffer, at)
     body, _ = api.request.decode(version, buffer, at, MOST_REQUEST_ITEMS)
@@ -185,20 +190,6 @@ def decode_response(api: str, version: int, frame: bytes | bytearray | memoryvie
 def _flexible_response_header(api: Api, version: int) -> bool:
     """ApiVersions: never, since a client that reads it does not know yet what the broker speaks (KIP-511)."""
     return api.flexible(version) and api.name != "ApiVersions"
-
-
-def _header_string(buffer: memoryview) -> tuple[str | None, int]:
-    try:
-        return _CLIENT_ID.decode(buffer, _REQUEST_HEADER.size)
-    except (struct.error, DecodeError):
-        raise DecodeError("the header of a request ends within its client id") from None
-
-
-def _client_id_if_readable(buffer: memoryview) -> str | None:
-    try:
-        return _header_string(buffer)[0]
-    except DecodeError:
-        return None
 
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:

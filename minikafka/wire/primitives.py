@@ -164,9 +164,7 @@ _CONVERTERS: dict[str, tuple[Callable[[memoryview], Any], Callable[[Any], bytes]
 
 
 def sized(kind: str, flexible: bool) -> Codec:
-    """string, bytes or records. Record batches are read as a view into the frame: they are checked, appended and served
-    without being copied.
-    """
+    """string, bytes or records. Record batches are read as views into the frame: none of them is copied."""
     read_length, length = _COMPACT if flexible else _INT16 if kind == "string" else _INT32
     from_bytes, to_bytes = _CONVERTERS[kind]
 

@@ -154,9 +154,7 @@ def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
 
 
 def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of a buffer, in order, without copying. A torn one at the end is left out: a fetch may cut
-    the last.
-    """
+    """The whole batches of a buffer, in order, not copied. A torn last one is left out: a fetch may cut it."""
     view, at = memoryview(buffer), 0
     while len(view) - at >= BATCH_OVERHEAD:
         header = read_header(view, at)
@@ -189,9 +187,7 @@ def _write_crc(batch: bytearray | memoryview) -> None:
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it. timestamp: ms since 1970. headers: names may repeat, their order counts
-    (KIP-82).
-    """
+    """One record as a consumer sees it. timestamp: ms since 1970. headers: in order, names may repeat (KIP-82)."""
 
     offset: int
     timestamp: int

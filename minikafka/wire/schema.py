@@ -111,10 +111,6 @@ class Field:
             return all(self.struct.by_attribute[name].is_default(fields[name]) for name in fields)
         return bool(value == self.default)
 
-    @property
-    def fixed(self) -> bool:
-        return self.type in FIXED and not self.array and self.tag is None
-
 
 @dataclass(eq=False)
 class Struct:
@@ -194,9 +190,10 @@ _Tagged = list[tuple[Field, Codec]]
 def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
     """The functions that read and write one struct at a version."""
     present = [f for f in struct.fields if version in f.versions]
+    plain = [f for f in present if f.tag is None]
     reads: _Steps = []
     writes: _Steps = []
-    for fixed, group in groupby([f for f in present if f.tag is None], lambda f: f.fixed):
+    for fixed, group in groupby(plain, lambda f: f.type in FIXED and not f.array):
         if fixed:
             run = list(group)
             layout = layouts.Struct(">" + "".join(FIXED[f.type] for f in run))

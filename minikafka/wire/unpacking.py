@@ -87,9 +87,7 @@ def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Itera
 
 
 def _unpack(codec: str, packed: memoryview, allowance: Allowance) -> Iterator[tuple[bytes, bool]]:
-    """The content as far as it is decompressed, and whether that is all: more each time, again from its beginning.
-    Errors: TooMuchToDecode.
-    """
+    """The content so far, and whether it is all: each time more, from its beginning. Errors: TooMuchToDecode."""
     most_bytes = len(packed) + allowance.content_bytes
     wanted_bytes = 0
     while wanted_bytes < most_bytes:
