@@ -121,8 +121,11 @@ class ProducerState:
             )
         return None
 
-    def update(self, header: BatchHeader) -> None:
-        """Take an appended batch into account. A replayed or replicated batch was checked by its leader."""
+    def replay(self, header: BatchHeader) -> None:
+        """Take a batch of the log into account, in the order of the log. Its leader has checked it."""
+        self.end_offset = header.next_offset
+        if header.producer_id < 0:
+            return
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)
@@ -138,12 +141,6 @@ class ProducerState:
         )
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
-
-    def replay(self, header: BatchHeader) -> None:
-        """Take a batch of the log into account, in the order of the log."""
-        if header.producer_id >= 0:
-            self.update(header)
-        self.end_offset = header.next_offset
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
         """Take a segment's batches below an offset into account, as far as they were not yet. Yields the bytes read."""
