@@ -50,9 +50,9 @@ class Voter(Replica):
         self._advance_high_watermark()
 
     def _agreed_offset(self) -> int:
-        own = {self._node_id: self.log.recovery_point}
-        ends = [(self._follower_ends | own).get(voter, 0) for voter in self.partition.replicas]
-        agreed = sorted(ends, reverse=True)[len(ends) // 2]
+        known = self._follower_ends | {self._node_id: self.log.recovery_point}
+        ends = sorted((known.get(voter, 0) for voter in self.partition.replicas), reverse=True)
+        agreed = ends[len(ends) // 2]
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
 
 
@@ -116,7 +116,7 @@ class Quorum:
             told = _result(log.recover(READ_SIZE, committed=committed))
             log.flush()
             partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
-            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._trace, self._hears, committed)
+            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
             self._become_leader(max(epoch, log.epochs.latest) + 1, now)
             return told
 
