@@ -91,7 +91,7 @@ API: dict[str, Api] = {}
 BY_KEY: dict[int, Api] = {}
 RECORD: dict[str, RecordType] = {}
 COORDINATOR_RECORD: dict[str, CoordinatorRecordType] = {}
-DATA: dict[str, Schema] = {}  # the values of control records, and what members of a group tell each other
+DATA: dict[str, Schema] = {}  # bare messages: values of control records, what members of a group tell each other
 
 
 def _compile(declaration: Declaration) -> None:
@@ -217,9 +217,7 @@ def _without_empty(parts: list[Any]) -> list[Any]:
 
 def encode_data(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
     """A bare message, as the value of a control record is one."""
-    parts: list[Any] = [bytearray()]
-    DATA[name].encode(version, body, parts)
-    return bytes(parts[0])
+    return DATA[name].to_bytes(version, body)
 
 
 def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -> Message:
@@ -228,7 +226,7 @@ def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -
 
 def encode_versioned(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
     """A bare message with its version in front: the subscription or assignment of a group's member."""
-    return _VERSION.pack(version) + encode_data(name, version, body)
+    return DATA[name].to_bytes(version, body, _VERSION.pack(version))
 
 
 def decode_versioned(name: str, data: bytes | bytearray | memoryview) -> Message:

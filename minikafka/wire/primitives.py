@@ -208,17 +208,21 @@ def _write_uuid(parts: list[Any], value: bytes) -> None:
 UUID = Codec(_read_uuid, _write_uuid)
 
 
-def array(item: Codec, flexible: bool) -> Codec:
+def array(item: Codec, flexible: bool, code: str = "") -> Codec:
+    """code: of numbers (partition indexes, broker ids), which are packed and unpacked in one call."""
     read_length, length = _COMPACT if flexible else _INT32
     read_item, write_item = item.decode, item.encode
+    width = struct.calcsize(">" + code) or 1  # the bytes that an item takes, at least
 
     def read(buffer: memoryview, at: int) -> tuple[list[Any] | None, int]:
         count, at = read_length(buffer, at)
         if count < 0:
             return None, at
-        if count > len(buffer) - at:
+        if count * width > len(buffer) - at:
             raise DecodeError(f"an array of {count} items is announced, {len(buffer) - at} bytes remain")
         budget.take(count)
+        if code:
+            return list(struct.unpack_from(f">{count}{code}", buffer, at)), at + count * width
         items = []
         for _ in range(count):
             value, at = read_item(buffer, at)
@@ -229,32 +233,13 @@ def array(item: Codec, flexible: bool) -> Codec:
 
     def write(parts: list[Any], values: Any) -> None:
         parts[-1] += length(len(values))
+        if code:
+            parts[-1] += struct.pack(f">{len(values)}{code}", *values)
+            return
         for value in values:
             if value is None:
                 raise EncodeError("an item of an array is None")
             write_item(parts, value)
-
-    return Codec(read, write, length(NULL))
-
-
-def fixed_array(code: str, flexible: bool) -> Codec:
-    """An array of numbers (partition indexes, broker ids), packed and unpacked in one call."""
-    read_length, length = _COMPACT if flexible else _INT32
-    width = struct.calcsize(">" + code)
-
-    def read(buffer: memoryview, at: int) -> tuple[list[Any] | None, int]:
-        count, at = read_length(buffer, at)
-        if count < 0:
-            return None, at
-        end = at + count * width
-        if end > len(buffer):
-            raise DecodeError(f"an array of {count} items is announced, {len(buffer) - at} bytes remain")
-        budget.take(count)
-        return list(struct.unpack_from(f">{count}{code}", buffer, at)), end
-
-    def write(parts: list[Any], values: Any) -> None:
-        parts[-1] += length(len(values))
-        parts[-1] += struct.pack(f">{len(values)}{code}", *values)
 
     return Codec(read, write, length(NULL))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct as layouts
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -114,21 +115,14 @@ class Field:
 
 @dataclass(eq=False)
 class Struct:
-    """Fields in the order in which they are written. The codecs of the versions used so far are kept."""
+    """Fields in the order in which they are written."""
 
     name: str
     fields: Sequence[Field]
     by_attribute: Mapping[str, Field] = field(init=False)
-    _codecs: dict[int, Codec] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.by_attribute = {f.attribute: f for f in self.fields}
-
-    def codec(self, version: int, flexible: bool) -> Codec:
-        codec = self._codecs.get(version)
-        if codec is None:
-            codec = self._codecs[version] = _compiled(self, version, flexible)
-        return codec
 
 
 _NO_STRUCT = Struct("Message", [])
@@ -159,17 +153,23 @@ class Schema:
         """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
         self._codec(version).encode(parts, body)
 
+    def to_bytes(self, version: int, body: Message | Mapping[str, Any], prefix: bytes = b"") -> bytes:
+        """A message without record batches, which would be parts of their own."""
+        parts = [bytearray(prefix)]
+        self.encode(version, body, parts)
+        return bytes(parts[0])
+
     def encode_item(self, version: int, array: str, item: Mapping[str, Any]) -> Encoded:
         """One item of an array of this message, to be put into it any number of times."""
         struct, parts = self.struct.by_attribute[array].struct, [bytearray()]
         assert struct is not None, f"{array} has no structs"
-        struct.codec(version, version in self.flexible).encode(parts, item)
+        _compiled(struct, version, version in self.flexible).encode(parts, item)
         return Encoded(parts[0])
 
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:
             raise ValueError(f"{self.name} has versions {self.versions[0]} to {self.versions[-1]}, not {version}")
-        return self.struct.codec(version, version in self.flexible)
+        return _compiled(self.struct, version, version in self.flexible)
 
 
 def _message(struct: Struct | None, fields: dict[str, Any]) -> Message:
@@ -187,6 +187,7 @@ _Steps = list[tuple[Any, Any, Any, Any]]  # of fields without a tag: what to rea
 _Tagged = list[tuple[Field, Codec]]
 
 
+@cache
 def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
     """The functions that read and write one struct at a version."""
     present = [f for f in struct.fields if version in f.versions]
@@ -308,14 +309,12 @@ def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
 
 
 def _codec(f: Field, version: int, flexible: bool) -> Codec:
-    if f.array and f.type in FIXED:
-        return primitives.fixed_array(FIXED[f.type], flexible)
     if f.struct:
-        codec = f.struct.codec(version, flexible)
+        codec = _compiled(f.struct, version, flexible)
         if version in f.nullable and not f.array:
             codec = primitives.nullable_struct(codec, f.tag is not None)
-    elif f.type in FIXED:  # a tagged number
+    elif f.type in FIXED:  # in an array, or with a tag
         codec = primitives.number(FIXED[f.type])
     else:
         codec = primitives.UUID if f.type == "uuid" else primitives.sized(f.type, flexible)
-    return primitives.array(codec, flexible) if f.array else codec
+    return primitives.array(codec, flexible, FIXED.get(f.type, "")) if f.array else codec
