@@ -233,7 +233,7 @@ class ReplicaManager:
     def _hold(self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
         """The log is ready: from here on this node has the replica."""
         topic_id = self._image.topics[key[0]].topic_id
-        replica = Replica(topic_id, partition, log, self._node_id, self._trace, self._hears, high_watermark)
+        replica = Replica(topic_id, partition, log, self._node_id, self._hears, high_watermark)
         replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica

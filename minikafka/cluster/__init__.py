@@ -1,3 +1,1 @@
-"""Many nodes, one cluster: what everybody knows (metadata), who decides (controller), who agrees (quorum), who holds
-the data (replica).
-"""
+"""Many nodes, one cluster: what all know (metadata), who decides (controller), agrees (quorum), has data (replica)."""

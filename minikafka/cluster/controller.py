@@ -11,15 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from minikafka.cluster.metadata import (
-    NO_LEADER,
-    TOPIC_RESOURCE,
-    Endpoint,
-    Image,
-    MetadataRecord,
-    Topic,
-    metric_name,
-)
+from minikafka.cluster.metadata import NO_LEADER, TOPIC_RESOURCE, Endpoint, Image, MetadataRecord, Topic, metric_name
 from minikafka.wire.errors import Error, KafkaError
 
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -70,38 +62,30 @@ def register_broker(
 
 
 def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
-    """After a broker came or went: every partition whose leader must change gets a live in-sync one, in a new leader
-    epoch.
-    """
+    """After a broker came or went: a partition whose leader must change gets a live in-sync one, in a new epoch."""
     records = []
     for name, number, partition in image.all_partitions():
-        candidates = [broker for broker in partition.replicas if broker in live and broker in partition.isr]
-        leader = candidates[0] if candidates else NO_LEADER
-        if partition.leader in candidates or leader == partition.leader:
-            continue
-        change = {"partition_id": number, "topic_id": image.topics[name].topic_id, "leader": leader}
-        records.append(MetadataRecord("PartitionChangeRecord", 2, change))
+        in_sync = [broker for broker in partition.replicas if broker in live and broker in partition.isr]
+        candidates = in_sync or [NO_LEADER]
+        if partition.leader not in candidates:
+            change = {"partition_id": number, "topic_id": image.topics[name].topic_id, "leader": candidates[0]}
+            records.append(MetadataRecord("PartitionChangeRecord", 2, change))
     return records
 
 
 def check_topic_name(name: str) -> None:
     """Kafka's rules for names: INVALID_TOPIC_EXCEPTION."""
     if not name:
-        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: the empty string is not allowed")
-    if name in (".", ".."):
-        raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '{name}' is not allowed")
-    if len(name) > TOPIC_NAME_MAX_LENGTH:
-        raise KafkaError(
-            Error.INVALID_TOPIC_EXCEPTION,
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
-            f"{TOPIC_NAME_MAX_LENGTH}",
-        )
-    if not LEGAL_TOPIC_NAME.fullmatch(name):
-        raise KafkaError(
-            Error.INVALID_TOPIC_EXCEPTION,
-            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
-            "'.', '_' and '-'",
-        )
+        why = "the empty string is not allowed"
+    elif name in (".", ".."):
+        why = f"'{name}' is not allowed"
+    elif len(name) > TOPIC_NAME_MAX_LENGTH:
+        why = f"the length of '{name}' is longer than the max allowed length {TOPIC_NAME_MAX_LENGTH}"
+    elif not LEGAL_TOPIC_NAME.fullmatch(name):
+        why = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return
+    raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {why}")
 
 
 def check_new_topic_name(name: str, image: Image) -> None:
@@ -113,9 +97,7 @@ def check_new_topic_name(name: str, image: Image) -> None:
 
 
 def place(image: Image, partitions: int, replication_factor: int, first: int) -> Placement:
-    """Replicas for each new partition; the first one leads. first: a non-negative integer that says where the round
-    begins.
-    """
+    """Replicas for each new partition; the first one leads. first: where the round begins, not negative."""
     live = [broker.broker_id for broker in image.live_brokers()]
     if replication_factor < 1:
         raise KafkaError(
@@ -138,35 +120,26 @@ def place(image: Image, partitions: int, replication_factor: int, first: int) ->
 
 def check_placement(image: Image, assignments: Mapping[int, Sequence[int]], first_partition: int = 0) -> Placement:
     """A placement chosen by the client: dense partition numbers, known and distinct brokers, equally many each."""
-    if sorted(assignments) != list(range(first_partition, first_partition + len(assignments))):
-        raise KafkaError(
-            Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-        )
-    sizes = set()
-    for number in sorted(assignments):
-        brokers = list(assignments[number])
+    numbers = sorted(assignments)
+    placement = [assignments[number] for number in numbers]
+    if numbers != list(range(first_partition, first_partition + len(numbers))):
+        raise _no_placement("partitions should be a consecutive 0-based integer sequence")
+    for brokers in placement:
+        unknown = [broker for broker in brokers if broker not in image.brokers]
         if not brokers:
-            raise KafkaError(
-                Error.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes an empty replica list."
-            )
+            raise _no_placement("The manual partition assignment includes an empty replica list.")
         if len(set(brokers)) != len(brokers):
-            raise KafkaError(
-                Error.INVALID_REPLICA_ASSIGNMENT,
-                f"The manual partition assignment includes the broker {brokers[0]} more than once.",
-            )
-        for broker in brokers:
-            if broker not in image.brokers:
-                raise KafkaError(
-                    Error.INVALID_REPLICA_ASSIGNMENT,
-                    f"The manual partition assignment includes broker {broker}, but no such broker is registered.",
-                )
-        sizes.add(len(brokers))
-    if len(sizes) > 1:
-        raise KafkaError(
-            Error.INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment includes partitions with different numbers of replicas.",
-        )
-    return [assignments[number] for number in sorted(assignments)]
+            raise _no_placement(f"The manual partition assignment includes the broker {brokers[0]} more than once.")
+        if unknown:
+            why = f"includes broker {unknown[0]}, but no such broker is registered."
+            raise _no_placement(f"The manual partition assignment {why}")
+    if len({len(brokers) for brokers in placement}) > 1:
+        raise _no_placement("The manual partition assignment includes partitions with different numbers of replicas.")
+    return placement
+
+
+def _no_placement(why: str) -> KafkaError:
+    return KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
 
 
 def create_topic(
@@ -175,11 +148,11 @@ def create_topic(
     """A new topic with its partitions and configs."""
     if name in image.topics:
         raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    records = [MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})]
-    for key, value in configs.items():
-        config = {"resource_type": TOPIC_RESOURCE, "resource_name": name, "name": key, "value": value}
-        records.append(MetadataRecord("ConfigRecord", 0, config))
-    return records + [_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)]
+    return [
+        MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}),
+        *alter_config(TOPIC_RESOURCE, name, configs),
+        *(_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)),
+    ]
 
 
 def create_partitions(topic: Topic, placement: Placement) -> list[MetadataRecord]:
@@ -195,20 +168,14 @@ def delete_topic(topic: Topic) -> list[MetadataRecord]:
 
 def alter_config(resource_type: int, resource_name: str, changes: Mapping[str, str | None]) -> list[MetadataRecord]:
     """Set configs, or take them back (None)."""
+    resource = {"resource_type": resource_type, "resource_name": resource_name}
     return [
-        MetadataRecord(
-            "ConfigRecord",
-            0,
-            {"resource_type": resource_type, "resource_name": resource_name, "name": name, "value": value},
-        )
-        for name, value in changes.items()
+        MetadataRecord("ConfigRecord", 0, {**resource, "name": name, "value": value}) for name, value in changes.items()
     ]
 
 
 def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> list[MetadataRecord]:
-    """The next block of producer ids for a broker (KIP-730). Ids of a block that was not used up are never given
-    again.
-    """
+    """The next block of producer ids for a broker (KIP-730). What is left of a block is never given again."""
     next_id = image.next_producer_id + PRODUCER_ID_BLOCK_SIZE
     fields = {"broker_id": broker_id, "broker_epoch": broker_epoch, "next_producer_id": next_id}
     return [MetadataRecord("ProducerIdsRecord", 0, fields)]

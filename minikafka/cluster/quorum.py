@@ -50,12 +50,10 @@ class Voter(Replica):
         self._advance_high_watermark()
 
     def _agreed_offset(self) -> int:
-        ends = [self._end_of(voter) for voter in self.partition.replicas]
-        agreed = sorted(ends, reverse=True)[len(ends) // 2]
+        known = self._follower_ends | {self._node_id: self.log.recovery_point}
+        ends = sorted((known.get(voter, 0) for voter in self.partition.replicas), reverse=True)
+        agreed = ends[len(ends) // 2]
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
-
-    def _end_of(self, voter: int) -> int:
-        return self.log.recovery_point if voter == self._node_id else self._follower_ends.get(voter, 0)
 
 
 class Quorum:
@@ -118,7 +116,7 @@ class Quorum:
             told = _result(log.recover(READ_SIZE, committed=committed))
             log.flush()
             partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
-            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._trace, self._hears, committed)
+            self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
             self._become_leader(max(epoch, log.epochs.latest) + 1, now)
             return told
 
@@ -134,9 +132,7 @@ class Quorum:
             raise unusable(DIRECTORY, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
-        """Append records as one atomic batch; returns the offset that the high watermark must reach for them to
-        count.
-        """
+        """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count."""
         assert records, "an empty batch says nothing"
         encoded: list[NewRecord] = [(now.wall_ms, None, encode_record(*record), []) for record in records]
         return self._append(encode_batch(encoded), now)

@@ -20,7 +20,6 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Appended, Log
-from minikafka.trace import Trace
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, raw_records
@@ -47,14 +46,7 @@ class Replica:
     """
 
     def __init__(
-        self,
-        topic_id: bytes,
-        partition: Partition,
-        log: Log,
-        node_id: int,
-        trace: Trace,
-        hears: Hears,
-        high_watermark: int = 0,
+        self, topic_id: bytes, partition: Partition, log: Log, node_id: int, hears: Hears, high_watermark: int = 0
     ) -> None:
         self.topic_id = topic_id
         self.partition = partition
@@ -62,7 +54,6 @@ class Replica:
         self.high_watermark = min(max(high_watermark, log.log_start_offset), log.log_end_offset)
         self.min_insync_replicas = 1
         self._node_id = node_id
-        self._trace = trace
         self._hears = hears
         self._follower_ends: dict[int, int] = {}  # log end offsets, as this leader knows them
         self._waiting_bytes = 0  # appended since the high watermark stood at the log's end
@@ -100,9 +91,7 @@ class Replica:
             self._advance_high_watermark()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know the
-        epoch.
-        """
+        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it."""
         if not self.is_leader:
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         if current_leader_epoch not in (-1, self.leader_epoch):
@@ -116,16 +105,11 @@ class Replica:
         high watermark has passed `last_offset`, which may be at once.
         """
         appended = self.log.append(batches, self.leader_epoch, now, headers)
-        if self._trace and self.log.topic not in QUIET:
-            self._trace.emit(
-                "RecordsAppended",
-                topic=self.log.topic,
-                partition=self.log.partition,
-                base_offset=appended.base_offset,
-                last_offset=appended.last_offset,
-                size_bytes=appended.size_bytes,
-                **shown(batches),
-            )
+        if self.log.trace and self.log.topic not in QUIET:
+            self.log.tell(
+                "RecordsAppended", base_offset=appended.base_offset, last_offset=appended.last_offset,
+                size_bytes=appended.size_bytes, **shown(batches),
+            )  # fmt: skip
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
         self._advance_high_watermark()
@@ -153,11 +137,8 @@ class Replica:
 
     def _agreed_offset(self) -> int:
         """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known."""
-        agreed = self.log.log_end_offset
-        for broker in self.partition.isr:
-            if broker != self._node_id:
-                agreed = min(agreed, self._follower_ends.get(broker, 0))
-        return agreed
+        others = [self._follower_ends.get(broker, 0) for broker in self.partition.isr if broker != self._node_id]
+        return min([self.log.log_end_offset, *others])
 
     def _advance_high_watermark(self) -> None:
         """A high watermark never goes back, though a new leader may not know yet how far its followers are."""
@@ -165,10 +146,8 @@ class Replica:
         if agreed <= self.high_watermark:
             return
         self.high_watermark = agreed
-        if self._trace and self.log.topic != METADATA_TOPIC:
-            self._trace.emit(
-                "HighWatermarkAdvanced", topic=self.log.topic, partition=self.log.partition, high_watermark=agreed
-            )
+        if self.log.trace and self.log.topic != METADATA_TOPIC:
+            self.log.tell("HighWatermarkAdvanced", high_watermark=agreed)
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:
             self._waiting_bytes = 0
@@ -176,9 +155,7 @@ class Replica:
 
 
 def shown(batches: bytearray | memoryview) -> dict[str, Any]:
-    """The first records as the trace shows them; only here are they decoded, and what is appended unseen may be
-    unreadable.
-    """
+    """The first records as the trace shows them. Only here are they decoded, so they may turn out unreadable."""
     records: list[list[Any]] = []
     try:
         for record in islice(raw_records(batches), TRACED_RECORDS):

@@ -18,9 +18,7 @@ ANY_TIME = -(1 << 63), (1 << 63) - 1
 
 
 def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance) -> None:
-    """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords,
-    LogValidator).
-    """
+    """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords)."""
     config = log.config
     if batch.base_offset != 0:
         raise KafkaError(

@@ -15,6 +15,7 @@ Waits are found by key, by connection and by deadline. Nothing looks at all of t
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,15 +65,11 @@ class Wait:
 
     def finish(self, answer: Answer) -> None:
         """It ends with an answer, if it has not ended."""
-        if not self.is_done:
-            self.answer = answer
-            self._end()
+        self._end(answer, None)
 
     def fail(self, error: KafkaError) -> None:
         """It ends with an error, if it has not ended."""
-        if not self.is_done:
-            self.error = error
-            self._end()
+        self._end(None, error)
 
     def attempt(self, now: Any, expired: bool = False) -> None:
         """Look whether it can end now. expired: it must."""
@@ -92,9 +89,11 @@ class Wait:
         """Tell when it ends."""
         self._then.append(tell)
 
-    def _end(self) -> None:
-        for tell in self._then:
-            tell(self)
+    def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
+        if not self.is_done:
+            self.answer, self.error = answer, error
+            for tell in self._then:
+                tell(self)
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +113,7 @@ class Waiting:
         self._by_key: dict[Hashable, dict[Hashable, Parked]] = {}
         self._deadlines: list[tuple[int, int, Parked]] = []
         self._ended: deque[Parked] = deque()
-        self._number = 0
+        self._numbers = itertools.count()
         self._keys = 0
 
     def __len__(self) -> int:
@@ -129,9 +128,7 @@ class Waiting:
         return bool(self._ended)
 
     def has_room(self, wait: Wait) -> bool:
-        """Whether all parked requests together still wait for few enough keys. One that waits for a single key always
-        may: a connection has one request here.
-        """
+        """Whether all parked requests together wait for few enough keys. For one key always: a connection has one."""
         return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
 
     def park(self, wait: Wait, connection: Hashable, request: Any) -> None:
@@ -144,8 +141,7 @@ class Waiting:
         for key in wait.keys:
             self._by_key.setdefault(key, {})[connection] = parked
         if wait.deadline_ms < FOR_EVER_MS:
-            self._number += 1
-            heapq.heappush(self._deadlines, (wait.deadline_ms, self._number, parked))
+            heapq.heappush(self._deadlines, (wait.deadline_ms, next(self._numbers), parked))
 
     def moved(self, key: Hashable, size_bytes: int) -> list[Parked]:
         """Something arrived under a key: those parked requests that are worth an attempt now."""

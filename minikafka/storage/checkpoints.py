@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Mapping
 
 from minikafka.storage.disk import Disk
@@ -62,23 +63,18 @@ def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
 
 def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
     """Java properties, one a line: version, cluster.id, node.id, directory.id."""
-    lines = (f"{name}={_escaped(value)}\n" for name, value in sorted(properties.items()))
+    escaped = {name: re.sub(r"[\\:=#!]", r"\\\g<0>", value) for name, value in properties.items()}
+    lines = (f"{name}={value}\n" for name, value in sorted(escaped.items()))
     disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """The properties by name; None on a disk that was never formatted. Bytes that are no text are replaced, so that
-    they match nothing.
-    """
+    """The properties by name; None on a disk that was never formatted. Bytes that are no text match nothing."""
     if not disk.exists(META_PROPERTIES):
         return None
     lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
     pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
     return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
-
-
-def _escaped(value: str) -> str:
-    return "".join(f"\\{character}" if character in "\\:=#!" else character for character in value)
 
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:

@@ -42,7 +42,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.storage.errors import as_storage_errors
-from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in
+from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in, with_ends
 from minikafka.wire.crc import Buffer
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
@@ -197,13 +197,8 @@ class Compaction:
                 self.discard()
                 raise
 
-    def _with_ends(self) -> list[tuple[Segment, int]]:
-        """The segments that are cleaned, and where each ends."""
-        ends = [segment.base_offset for segment in self._segments[1:]] + [self._end_offset]
-        return list(zip(self._segments, ends, strict=True))
-
     def _note_keys(self) -> Generator[int, None, None]:
-        for segment, end in self._with_ends():
+        for segment, end in with_ends(self._segments, self._end_offset):
             if end > self._first_dirty_offset:
                 position = segment.position_before(self._first_dirty_offset)
                 for header, batch in segment.batches(position, _PIECE_BYTES):
@@ -220,7 +215,7 @@ class Compaction:
         config = self.log.config
         groups: list[list[Segment]] = []
         size_bytes = index_bytes = 0
-        for segment, end in self._with_ends():
+        for segment, end in with_ends(self._segments, self._end_offset):
             if segment.base_offset >= self._latest.end_offset:
                 break
             own_index_bytes = max(segment.index.size_bytes, segment.time_index.size_bytes)
@@ -273,7 +268,8 @@ class Compaction:
                 first = first if count else record.timestamp
                 newest = max(newest, record.timestamp) if count else record.timestamp
                 count += 1
-                if horizon is None and not header.control and self._is_known_tombstone(record):
+                known = record.offset < self._latest.end_offset and not header.control
+                if horizon is None and known and record.tombstone:
                     horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
@@ -295,13 +291,8 @@ class Compaction:
                 yield from self._pause()
         return assemble(shorter, content)
 
-    def _is_known_tombstone(self, record: RawRecord) -> bool:
-        return record.offset < self._latest.end_offset and record.tombstone
-
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
-        """A batch's records; what they cost is added up. Errors: CorruptRecord also for a wrong checksum, which writing
-        it anew would hide.
-        """
+        """A batch's records; their cost is added up. Errors: CorruptRecord, also where writing would hide it."""
         check_crc(batch, header)
         self._work_bytes += BATCH_OVERHEAD
         for record in raw_records(batch):

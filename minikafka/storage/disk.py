@@ -53,9 +53,7 @@ class Disk(Protocol):
     def rmtree(self, path: str) -> None: ...
     def read(self, path: str) -> bytes: ...
     def write_atomic(self, path: str, data: bytes, sync: bool = True) -> None:
-        """Replace a file whole: after a crash it holds the old content or the new one. sync: the new one survives a
-        power loss.
-        """
+        """Replace a file whole: a crash leaves the old content or the new. sync: the new one survives a power loss."""
 
     def lock(self, path: str) -> bool:
         """Take a lock for the life of the process (Kafka's `.lock`); False if somebody else holds it."""

@@ -76,16 +76,8 @@ class LeaderEpochs:
             self.entries[:number] = [(self.entries[number - 1][0], offset)]
             self._write(sync=False)
 
-    def clear(self) -> None:
-        """The log is empty."""
-        if self.entries:
-            self.entries = []
-            self._write(sync=False)
-
     def flush(self) -> None:
-        """Make the list survive a power loss, before the recovery point moves over the batches that could tell it
-        again.
-        """
+        """Make the list survive a power loss, before the recovery point hides the batches that could tell it again."""
         if not self._synced:
             self._write(sync=True)
 

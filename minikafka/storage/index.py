@@ -23,7 +23,7 @@ from typing import NamedTuple
 from minikafka.storage.disk import Disk, File
 
 _PENDING_ENTRIES = 512
-_BLOCK_ENTRIES = 64  # a search ends with one read of so many
+_BLOCK_ENTRIES = 64  # a search finds the first entry of a block, then reads the block
 _key = itemgetter(0)
 
 
@@ -79,14 +79,10 @@ class Index:
         """How many entries have a key of at most `key`: the one before is the place to start from."""
         if self._pending and self._pending[0].key <= key:
             return self._stored + bisect_right(self._pending, key, key=_key)
-        low, high = 0, self._stored  # entries below `low` have smaller keys, those from `high` on larger ones
-        while high - low > _BLOCK_ENTRIES:
-            middle = (low + high) // 2
-            if self._read(middle, 1)[0].key <= key:
-                low = middle + 1
-            else:
-                high = middle
-        return low + bisect_right(self._read(low, high - low), key, key=_key)
+        blocks = range(0, self._stored, _BLOCK_ENTRIES)
+        number = bisect_right(blocks, key, key=lambda first: self._read(first, 1)[0].key)
+        first = blocks[number - 1] if number else 0
+        return first + bisect_right(self._read(first, _BLOCK_ENTRIES), key, key=_key)
 
     def lookup(self, key: int) -> Entry | None:
         """The entry with the largest key of at most `key`."""

@@ -229,9 +229,7 @@ class Log:
             number -= 1
         return number
 
-    def offset_for_timestamp(
-        self, timestamp: int, allowance: Allowance | None = None
-    ) -> tuple[int, int, int] | None:
+    def offset_for_timestamp(self, timestamp: int, allowance: Allowance | None = None) -> tuple[int, int, int] | None:
         """(timestamp, offset, leader epoch) of the first record that is as young as `timestamp` or younger; None if
         there is none. An earlier offset if the search would take more than is allowed: see Segment.find_timestamp.
         """
@@ -301,7 +299,7 @@ class Log:
             self.drop_segments(0)
             self.segments.append(self.open_segment(offset))
             self.active.flush()
-            self.epochs.clear()
+            self.epochs.truncate_from_end(0)
             self.producers.reset(offset)
             self.log_start_offset = self.log_end_offset = self.recovery_point = self.first_dirty_offset = offset
         if self.trace:

@@ -40,9 +40,7 @@ _ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class Appended(NamedTuple):
-    """Where an append put its records. offset_of_max_timestamp: the last offset of the batch that holds the largest
-    timestamp.
-    """
+    """Where an append put its records. offset_of_max_timestamp: the last offset of the batch that has it."""
 
     base_offset: int
     last_offset: int
@@ -106,7 +104,7 @@ class ProducerState:
                     return Appended(
                         base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset
                     )
-            if not _follows(producer.last_sequence, first):
+            if first != (producer.last_sequence + 1) & MAX_SEQUENCE:
                 raise KafkaError(
                     Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"producer {header.producer_id} sent sequence number {first} after {producer.last_sequence}",
@@ -123,8 +121,11 @@ class ProducerState:
             )
         return None
 
-    def update(self, header: BatchHeader) -> None:
-        """Take an appended batch into account. A replayed or replicated batch was checked by its leader."""
+    def replay(self, header: BatchHeader) -> None:
+        """Take a batch of the log into account, in the order of the log. Its leader has checked it."""
+        self.end_offset = header.next_offset
+        if header.producer_id < 0:
+            return
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)
@@ -140,12 +141,6 @@ class ProducerState:
         )
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
-
-    def replay(self, header: BatchHeader) -> None:
-        """Take a batch of the log into account, in the order of the log."""
-        if header.producer_id >= 0:
-            self.update(header)
-        self.end_offset = header.next_offset
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
         """Take a segment's batches below an offset into account, as far as they were not yet. Yields the bytes read."""
@@ -181,9 +176,7 @@ class ProducerState:
             self._snapshots = sorted([*self._snapshots, self.end_offset])
 
     def load(self, up_to_offset: int, log_start_offset: int) -> None:
-        """Begin with the newest readable snapshot up to an offset, or with nothing. end_offset says how far that
-        reaches.
-        """
+        """Begin with the newest readable snapshot up to an offset, or with nothing: end_offset says how far."""
         self.producers, self.end_offset = {}, log_start_offset
         for offset in reversed(self._snapshots):
             if offset <= up_to_offset:
@@ -196,9 +189,7 @@ class ProducerState:
                 return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
-        """Delete those behind the end of the log, and those that belong to no segment, except for the newest: each
-        clean stop leaves one.
-        """
+        """Delete those behind the log's end, and those of no segment except for the newest, of a clean stop."""
         known = [offset for offset in self._snapshots if offset <= log_end_offset]
         for offset in set(self._snapshots) - {*known[-1:], *(base_offsets & set(known))}:
             self._remove(offset)
@@ -216,10 +207,6 @@ class ProducerState:
 
     def _path(self, offset: int) -> str:
         return f"{self._directory}/{file_name(offset, SNAPSHOT)}"
-
-
-def _follows(last_sequence: int, first_sequence: int) -> bool:
-    return first_sequence == (last_sequence + 1 if last_sequence < MAX_SEQUENCE else 0)
 
 
 def encode_snapshot(producers: dict[int, Producer]) -> bytes:

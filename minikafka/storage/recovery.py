@@ -24,12 +24,20 @@ from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
-from minikafka.storage.checks import End, read_valid, whole_batch_in
 from minikafka.storage.errors import unusable
-from minikafka.storage.segment import INDEX, LOG, MAX_OFFSET, TIME_INDEX, Segment, file_name, offset_in
+from minikafka.storage.segment import (
+    INDEX,
+    LOG,
+    MAX_RELATIVE_OFFSET,
+    TIME_INDEX,
+    Segment,
+    file_name,
+    offset_in,
+    with_ends,
+)
 from minikafka.trace import Reason
-from minikafka.wire.errors import KafkaError
-from minikafka.wire.records import BatchHeader
+from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, MAGIC, MAGIC_AT, BatchHeader, check_crc, crc_matches, read_header
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -43,7 +51,7 @@ class Part:
 
     end: where the next segment begins. synced: all of the segment lies below the recovery point. suspect: its end
     doesn't look right, so it is read from its beginning. misfit: what doesn't look right, if that is to be told.
-    next_offset: the offset behind its last batch.
+    position, next_offset: behind its last batch, as far as that is known.
     """
 
     segment: Segment
@@ -51,6 +59,7 @@ class Part:
     synced: bool
     suspect: bool
     misfit: str = ""
+    position: int = 0
     next_offset: int = 0
 
 
@@ -75,12 +84,10 @@ class Recovery:
         start, first = log.log_start_offset, log.segments[0].base_offset
         log.log_start_offset = max(log.log_start_offset, first)
         log.recovery_point = max(log.recovery_point, first)
-        ends = [segment.base_offset for segment in log.segments[1:]] + [MAX_OFFSET]
-        for segment, end in zip(log.segments, ends, strict=True):
+        for segment, end in with_ends(log.segments):
             synced = self._clean or end <= log.recovery_point
             self._parts.append(Part(segment, end, synced, segment.base_offset in without_index))
-        for part in self._parts:
-            self._look(part)
+            self._look(self._parts[-1])
         last = self._parts[-1]
         known = last.next_offset or last.segment.base_offset if self._clean else log.recovery_point
         log.producers.find_snapshots(log.disk.listdir(log.directory))
@@ -91,15 +98,11 @@ class Recovery:
         self._settle(start)
         if log.trace and not self._clean:
             why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
-            log.tell(
-                "LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why
-            )
+            log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why)
         return self.told
 
     def _open_segments(self) -> set[int]:
-        """Open the segments, delete leftovers. Returns base offsets of those whose indexes are missing. Files with
-        other names than ours are left alone.
-        """
+        """Open the segments and delete leftovers, nothing else. Returns base offsets of those that lack an index."""
         log = self._log
         compaction.finish_swap(log)
         names = {name: offset for name in log.disk.listdir(log.directory) if (offset := offset_in(name)) is not None}
@@ -144,52 +147,90 @@ class Recovery:
         where = None if part.suspect else _go_to(segment, log.recovery_point)
         if where is None:
             segment.truncate_indexes(segment.base_offset)
-        position, next_offset = where or (0, segment.base_offset)
-
-        def use(at: int, header: BatchHeader) -> None:
-            segment.note(at, header)
-            log.epochs.assign(header.partition_leader_epoch, header.base_offset)
-            if header.base_offset >= log.producers.end_offset:
-                log.producers.replay(header)
-
-        dense = self._committed is not None
-        found = yield from read_valid(segment, position, next_offset, part.end, dense, self._budget_bytes, use)
-        part.next_offset = found.next_offset
-        if found.why:
-            self._cut(part, found)
+        part.position, part.next_offset = where or (0, segment.base_offset)
+        why = yield from self._note_batches(part)
+        if why:
+            self._cut(part, why)
         elif part.misfit:
-            whole = f"it is whole up to offset {found.next_offset}, and has new indexes"
+            whole = f"it is whole up to offset {part.next_offset}, and has new indexes"
             self.told.append(f"{segment.path(LOG)}: {part.misfit}; {whole}")
         if segment is not log.active:
             segment.seal()
 
-    def _cut(self, part: Part, found: End) -> None:
+    def _note_batches(self, part: Part) -> Generator[int, None, str]:
+        """Take the batches from part.position on into account, and move it behind them. Returns what is wrong there;
+        "" at the end of the file.
+        """
+        log, segment, size = self._log, part.segment, part.segment.size
+        why, wanted = "", self._budget_bytes
+        while part.position < size and not why:
+            piece = memoryview(segment.log.pread(wanted, part.position))
+            at, wanted = 0, self._budget_bytes
+            while at < len(piece):
+                left = size - part.position - at
+                if len(piece) - at < min(left, BATCH_OVERHEAD):
+                    break
+                try:
+                    header = read_header(piece, at)
+                    self._check_header(part, header, left)
+                    if header.size_bytes > len(piece) - at:
+                        wanted = max(self._budget_bytes, header.size_bytes)
+                        break
+                    check_crc(piece, header, at)
+                except KafkaError as error:
+                    why = error.message
+                    break
+                segment.note(part.position + at, header)
+                log.epochs.assign(header.partition_leader_epoch, header.base_offset)
+                if header.base_offset >= log.producers.end_offset:
+                    log.producers.replay(header)
+                at += header.size_bytes
+                part.next_offset = header.next_offset
+            part.position += at
+            yield len(piece)
+        return why
+
+    def _check_header(self, part: Part, header: BatchHeader, left: int) -> None:
+        """Raise CorruptRecord unless a batch with this header can come next. left: bytes to the end of the file. In the
+        metadata log no offset is missing.
+        """
+        if header.size_bytes > left:
+            raise CorruptRecord(f"the last batch has only {left} of its {header.size_bytes} bytes")
+        first, last, wanted = header.base_offset, header.last_offset, part.next_offset
+        gap = first > wanted and self._committed is not None
+        if first < wanted or last < first or last >= part.end or gap:
+            raise CorruptRecord(f"a batch of offset {first} where {wanted} comes next")
+        base_offset = part.segment.base_offset
+        if last - base_offset > MAX_RELATIVE_OFFSET:
+            raise CorruptRecord(f"offset {last} is too large for a segment that begins at {base_offset}")
+
+    def _cut(self, part: Part, why: str) -> None:
         """Cut a segment where its valid batches end; one that isn't synced ends the log."""
         log, segment = self._log, part.segment
         kept = len(self._parts) if part.synced else self._parts.index(part) + 1
-        lost_bytes = segment.size - found.position + sum(each.segment.size for each in self._parts[kept:])
+        lost_bytes = segment.size - part.position + sum(each.segment.size for each in self._parts[kept:])
         if self._committed is not None:
-            self._refuse_damage(part, found)
-        if part.synced and found.position == 0:
-            raise unusable(segment.path(LOG), f"is not what was written there: {found.why}. Put the right file back")
+            self._refuse_damage(part, why)
+        if part.synced and part.position == 0:
+            raise unusable(segment.path(LOG), f"is not what was written there: {why}. Put the right file back")
         del self._parts[kept:]
         log.drop_segments(kept)
-        segment.log.truncate(found.position)
-        last = f" to {part.end - 1}" if part.synced and part.end < MAX_OFFSET else " on"
+        segment.log.truncate(part.position)
+        last = f" to {part.end - 1}" if part.synced and part is not self._parts[-1] else " on"
         self.told.append(
-            f"{log.directory}: {lost_bytes} bytes are dropped, from offset {found.next_offset}{last}: {found.why}"
+            f"{log.directory}: {lost_bytes} bytes are dropped, from offset {part.next_offset}{last}: {why}"
         )
         if segment is not log.active:
             part.next_offset = part.end  # the gap is told
-        self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, found.why
+        self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, why
 
-    def _refuse_damage(self, part: Part, found: End) -> None:
+    def _refuse_damage(self, part: Part, why: str) -> None:
         """Refuse the log, unless only its last batch is torn, and never was committed."""
         assert self._committed is not None
         more = not part.synced and part is not self._parts[-1]
-        if more or found.next_offset < self._committed or whole_batch_in(part.segment, found.position):
+        if more or part.next_offset < self._committed or _whole_batch_in(part.segment, part.position):
             raise unusable(
-                part.segment.path(LOG), f"is damaged at offset {found.next_offset}: {found.why}. Put a good copy back"
+                part.segment.path(LOG), f"is damaged at offset {part.next_offset}: {why}. Put a good copy back"
             )
 
     def _tell_of_gaps(self) -> None:
@@ -232,9 +273,7 @@ class Recovery:
 
 
 def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
-    """Cut the indexes off at the recovery point. Returns its place, (position, next offset); None if the segment
-    doesn't seem to reach it.
-    """
+    """Cut the indexes off at the recovery point. Returns its (position, next offset); None if it doesn't seem there."""
     if recovery_point <= segment.base_offset:
         return None
     try:
@@ -242,3 +281,16 @@ def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
     except KafkaError:
         return None
     return (position, next_offset) if position <= segment.size and next_offset == recovery_point else None
+
+
+def _whole_batch_in(segment: Segment, position: int) -> bool:
+    """Whether a whole batch begins anywhere behind this position."""
+    data = segment.log.pread(segment.size - position, position)
+    for at in range(1, len(data) - BATCH_OVERHEAD + 1):
+        if data[at + MAGIC_AT] == MAGIC:
+            try:
+                if crc_matches(data, read_header(data, at), at):
+                    return True
+            except KafkaError:
+                continue
+    return False

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minikafka.storage.segment import MAX_OFFSET
+from minikafka.storage.segment import with_ends
 from minikafka.trace import Reason
 
 if TYPE_CHECKING:
@@ -68,11 +68,9 @@ def _youngest_ms(segment: Segment, now_ms: int) -> int:
 
 
 def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) -> None:
-    """Delete segments from the first on for as long as they are deletable(segment, where the next one begins). An empty
-    active segment stays.
-    """
-    count, ends = 0, [segment.base_offset for segment in log.segments[1:]] + [MAX_OFFSET]
-    for segment, end in zip(log.segments, ends, strict=True):
+    """Delete segments from the first on while deletable(segment, its end) holds. An empty active segment stays."""
+    count = 0
+    for segment, end in with_ends(log.segments):
         if (segment is log.active and not segment.size) or not deletable(segment, end):
             break
         count += 1
@@ -82,10 +80,10 @@ def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) ->
         all_go = Reason("all_are_deleted", "all older segments are to be deleted")
         log.roll(log.log_end_offset, all_go, sync=False)
         log.active.flush()  # else a power loss could take the only file that still knows the log end offset
-        ends[-1] = log.log_end_offset
     gone, log.segments = log.segments[:count], log.segments[count:]
-    log.move_start(log.segments[0].base_offset, why)
-    for segment, end in zip(gone, ends, strict=False):
+    start = log.segments[0].base_offset
+    log.move_start(start, why)
+    for segment, end in with_ends(gone, start):
         size_bytes = segment.size
         segment.remove()
         if log.trace:

@@ -16,14 +16,7 @@ from minikafka.storage.index import Entry, offset_index, time_index
 from minikafka.trace import Reason
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
-from minikafka.wire.records import (
-    BATCH_OVERHEAD,
-    LOG_OVERHEAD,
-    BatchHeader,
-    batches,
-    moments,
-    read_header,
-)
+from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, batches, moments, read_header
 from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
@@ -46,6 +39,11 @@ def offset_in(name: str) -> int | None:
     """The offset in the name of a log's file; None if the name is none of ours."""
     stem = name.partition(".")[0]
     return int(stem) if len(stem) == 20 and stem.isascii() and stem.isdigit() else None
+
+
+def with_ends(segments: Sequence[Segment], end: int = MAX_OFFSET) -> Iterator[tuple[Segment, int]]:
+    """Neighbours, each with its end: where the next one begins, or for the last one `end`."""
+    return zip(segments, [*(segment.base_offset for segment in segments[1:]), end], strict=True)
 
 
 class Segment:

@@ -22,6 +22,8 @@ try:
 except ImportError:
     cramjam = None
 
+_DAMAGED = (OSError, ValueError, zlib.error, struct.error, *((cramjam.DecompressionError,) if cramjam else ()))
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")  # by their number in a batch's attributes
 
 _SNAPPY_MOST = 64  # bytes that one compressed byte can stand for: a copy of 64 bytes takes two or more
@@ -62,16 +64,8 @@ def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
         if codec == "snappy":
             return _from_snappy(jam, bytes(data), wanted)
         return _into_room(jam, jam.zstd if codec == "zstd" else jam.lz4, data, wanted)
-    except (OSError, ValueError, zlib.error, struct.error) as error:
-        raise _corrupt(codec) from error
-    except Exception as error:
-        if isinstance(error, getattr(cramjam, "DecompressionError", ())):  # which derives from nothing narrower
-            raise _corrupt(codec) from error
-        raise
-
-
-def _corrupt(codec: str) -> CorruptRecord:
-    return CorruptRecord(f"the records can't be decompressed with {codec}")
+    except _DAMAGED as error:
+        raise CorruptRecord(f"the records can't be decompressed with {codec}") from error
 
 
 def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:

@@ -1,6 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of record batches and producer snapshots: in C by the crc32c package, else byte
-by byte.
-"""
+"""CRC-32C (Castagnoli), the checksum of record batches and producer snapshots: in C, or else byte by byte."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .crc import Buffer
-from .messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType
+from .messages import COORDINATOR_RECORD, RECORD
 from .primitives import DecodeError, read_unsigned_varint, unsigned_varint
-from .schema import Message, Schema
+from .schema import Message
 
 Body = Message | Mapping[str, Any]
 
@@ -22,9 +22,7 @@ _RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
 def encode_record(name: str, version: int, body: Body) -> bytes:
     """The value of a record of the metadata log."""
     kind = RECORD[name]
-    parts: list[Any] = [bytearray().join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version)))]
-    kind.schema.encode(version, body, parts)
-    return bytes(parts[0])
+    return kind.schema.to_bytes(version, body, b"".join(map(unsigned_varint, (_FRAME_VERSION, kind.key, version))))
 
 
 def decode_record(data: Buffer) -> tuple[str, int, Message]:
@@ -60,17 +58,16 @@ class UnknownRecord(Exception):
 def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value of a record of __consumer_offsets; without a value a tombstone.
-
-    version is the value's, by default the one that Apache Kafka 4.3 writes.
-    """
+    """Key and value of a record of __consumer_offsets; no value: tombstone. version: the value's, else Kafka 4.3's."""
     kind = COORDINATOR_RECORD[name]
-    key_bytes = _prefixed(kind.key, kind.key_schema, 0, key)
+    key_bytes = kind.key_schema.to_bytes(0, key, _INT16.pack(kind.key))
     if value is None:
         return key_bytes, None
     if version is None:
-        version = _version_to_write(kind, value)
-    return key_bytes, _prefixed(version, kind.value_schema, version, value)
+        fields = value.__dict__ if isinstance(value, Message) else value
+        expires = name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1
+        version = 1 if expires else kind.written_version  # no other version can say when the offset expires
+    return key_bytes, kind.value_schema.to_bytes(version, value, _INT16.pack(version))
 
 
 def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
@@ -86,19 +83,6 @@ def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, M
     if version not in kind.versions:
         raise DecodeError(f"{kind.name} has no version {version}")
     return kind.name, key_message, kind.value_schema.decode(version, value_view, _INT16.size)[0]
-
-
-def _version_to_write(kind: CoordinatorRecordType, value: Body) -> int:
-    fields = value.__dict__ if isinstance(value, Message) else value
-    if kind.name == "OffsetCommit" and fields.get("expire_timestamp", -1) != -1:
-        return 1  # no other version can say when the offset expires
-    return kind.written_version
-
-
-def _prefixed(number: int, schema: Schema, version: int, body: Body) -> bytes:
-    parts: list[Any] = [bytearray(_INT16.pack(number))]
-    schema.encode(version, body, parts)
-    return bytes(parts[0])
 
 
 def _prefix(data: Buffer) -> tuple[int, memoryview]:

@@ -11,9 +11,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from .primitives import DecodeError, read_unsigned_varint, string_reader, string_writer
+from .primitives import DecodeError, read_unsigned_varint, sized
 from .schema import NO_TAGGED_FIELDS, Message, Schema
 from .text import Declaration, parse
 
@@ -87,52 +87,39 @@ class UnsupportedVersion(Exception):
         self.client_id = client_id
 
 
-API: Mapping[str, Api]
-BY_KEY: Mapping[int, Api]
-RECORD: Mapping[str, RecordType]
-COORDINATOR_RECORD: Mapping[str, CoordinatorRecordType]
-DATA: Mapping[str, Schema]  # bare messages: the values of control records, and what members of a group tell each other
+API: dict[str, Api] = {}
+BY_KEY: dict[int, Api] = {}
+RECORD: dict[str, RecordType] = {}
+COORDINATOR_RECORD: dict[str, CoordinatorRecordType] = {}
+DATA: dict[str, Schema] = {}  # bare messages: values of control records, what members of a group tell each other
 
 
-class _Tables(NamedTuple):
-    apis: dict[str, Api]
-    records: dict[str, RecordType]
-    coordinator_records: dict[str, CoordinatorRecordType]
-    data: dict[str, Schema]
-
-
-def _compile(text: str) -> _Tables:
-    apis, records, coordinator_records, data = tables = _Tables({}, {}, {}, {})
-    for declaration in parse(text):
-        name, attributes = declaration.name, declaration.attributes
-        if "key" in attributes:
-            request, response = declaration.schema("Request"), declaration.schema("Response", 1)
-            apis[name] = Api(name, int(attributes["key"]), request.versions[0], request.versions[-1], request, response)
-        elif "record" in attributes:
-            records[name] = RecordType(name, int(attributes["record"]), declaration.schema())
-        elif "coordinator" in attributes:
-            coordinator_records[name] = _coordinator_record(declaration)
-        else:
-            data[name] = declaration.schema()
-    return tables
-
-
-def _coordinator_record(declaration: Declaration) -> CoordinatorRecordType:
+def _compile(declaration: Declaration) -> None:
     name, attributes = declaration.name, declaration.attributes
-    key = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
-    value = declaration.schema("Value", 1)
-    written = int(attributes.get("written", value.versions[-1]))
-    return CoordinatorRecordType(name, int(attributes["coordinator"]), written, key, value)
+    if "key" in attributes:
+        key = int(attributes["key"])
+        request, response = declaration.schema("Request"), declaration.schema("Response", 1)
+        API[name] = BY_KEY[key] = Api(name, key, request.versions[0], request.versions[-1], request, response)
+    elif "record" in attributes:
+        RECORD[name] = RecordType(name, int(attributes["record"]), declaration.schema())
+    elif "coordinator" in attributes:
+        key_schema = Schema(f"{name}Key", range(1), range(0), declaration.structs[0])
+        value_schema = declaration.schema("Value", 1)
+        written = int(attributes.get("written", value_schema.versions[-1]))
+        number = int(attributes["coordinator"])
+        COORDINATOR_RECORD[name] = CoordinatorRecordType(name, number, written, key_schema, value_schema)
+    else:
+        DATA[name] = declaration.schema()
 
 
-API, RECORD, COORDINATOR_RECORD, DATA = _compile(TEXT)
-BY_KEY = {api.key: api for api in API.values()}
+for _declaration in parse(TEXT):
+    _compile(_declaration)
 
 # Frames. Each begins with a header; the size in front of it is the affair of whoever owns the socket.
 
 _REQUEST_HEADER = struct.Struct(">hhi")  # API key, API version, correlation id; the client id follows
 _RESPONSE_HEADER = struct.Struct(">i")
-_read_client_id, _write_client_id = string_reader(flexible=False), string_writer(flexible=False)
+_CLIENT_ID = sized("string", flexible=False)  # never compact, so that a broker can read the header of any version
 _VERSION = struct.Struct(">h")
 
 MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
@@ -144,7 +131,10 @@ def encode_request(
     """A request as the parts of a frame, without its size. Record batches are parts of their own, not copied."""
     kind = API[api]
     parts: list[Any] = [bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))]
-    _write_client_id(parts, client_id)  # never compact, so that a broker can read the header of any version
+    if client_id is None:
+        parts[-1] += _CLIENT_ID.null
+    else:
+        _CLIENT_ID.encode(parts, client_id)
     if kind.flexible(version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
@@ -160,10 +150,15 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     if len(buffer) < _REQUEST_HEADER.size:
         raise DecodeError(f"a request of {len(buffer)} bytes has no whole header")
     key, version, correlation_id = _REQUEST_HEADER.unpack_from(buffer)
+    try:
+        client_id, at = _CLIENT_ID.decode(buffer, _REQUEST_HEADER.size)
+    except (struct.error, DecodeError):
+        client_id = at = None
     api = BY_KEY.get(key)
     if api is None or not api.min_version <= version <= api.max_version:
-        raise UnsupportedVersion(key, version, correlation_id, _client_id_if_readable(buffer))
-    client_id, at = _header_string(buffer)
+        raise UnsupportedVersion(key, version, correlation_id, client_id)
+    if at is None:
+        raise DecodeError("the header of a request ends within its client id")
     if api.flexible(version):
         at = _skip_tagged_fields(buffer, at)
     body, _ = api.request.decode(version, buffer, at, MOST_REQUEST_ITEMS)
@@ -197,20 +192,6 @@ def _flexible_response_header(api: Api, version: int) -> bool:
     return api.flexible(version) and api.name != "ApiVersions"
 
 
-def _header_string(buffer: memoryview) -> tuple[str | None, int]:
-    try:
-        return _read_client_id(buffer, _REQUEST_HEADER.size)
-    except (struct.error, DecodeError):
-        raise DecodeError("the header of a request ends within its client id") from None
-
-
-def _client_id_if_readable(buffer: memoryview) -> str | None:
-    try:
-        return _header_string(buffer)[0]
-    except DecodeError:
-        return None
-
-
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     try:
         if not buffer[at]:  # nearly always
@@ -236,9 +217,7 @@ def _without_empty(parts: list[Any]) -> list[Any]:
 
 def encode_data(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
     """A bare message, as the value of a control record is one."""
-    parts: list[Any] = [bytearray()]
-    DATA[name].encode(version, body, parts)
-    return bytes(parts[0])
+    return DATA[name].to_bytes(version, body)
 
 
 def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -> Message:
@@ -247,7 +226,7 @@ def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -
 
 def encode_versioned(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
     """A bare message with its version in front: the subscription or assignment of a group's member."""
-    return _VERSION.pack(version) + encode_data(name, version, body)
+    return DATA[name].to_bytes(version, body, _VERSION.pack(version))
 
 
 def decode_versioned(name: str, data: bytes | bytearray | memoryview) -> Message:

@@ -1,8 +1,8 @@
-"""One reader and one writer for each primitive type of the protocol (https://kafka.apache.org/protocol#protocol_types).
+"""A codec for each primitive type of the protocol (https://kafka.apache.org/protocol#protocol_types), and for arrays.
 
 A reader takes a memoryview and a position, and returns the value and the position behind it. A writer takes the parts
 of a frame and a value; the last part is always a bytearray that grows, and record batches become parts of their own,
-so that they are never copied. Numbers have no function here: schema.py packs a whole run of them at once.
+so that they are never copied. Numbers seldom come here: schema.py packs a whole run of them at once.
 
 Non-flexible versions write lengths as int16 (strings) or int32 (bytes, records, arrays), and null as -1. Flexible
 versions (KIP-482) write the length plus one as an unsigned varint, and null as 0. Like Apache Kafka, readers take any
@@ -11,12 +11,26 @@ negative length for null and replace malformed UTF-8. Whether null is allowed is
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 Reader = Callable[[memoryview, int], tuple[Any, int]]
 Writer = Callable[[list[Any], Any], None]
-LengthReader = Callable[[memoryview, int], tuple[int, int]]
-LengthWriter = Callable[[int], bytes]
+
+
+class Codec(NamedTuple):
+    """How values of one type are read and written. null: the bytes of a null; a writer is handed none."""
+
+    decode: Reader
+    encode: Writer
+    null: bytes = b""
+
+
+class Length(NamedTuple):
+    """How the lengths of strings, bytes and arrays are read and written."""
+
+    read: Callable[[memoryview, int], tuple[int, int]]
+    write: Callable[[int], bytes]
+
 
 # Kafka type -> struct code; a run of such fields is packed and unpacked in one call
 FIXED = {
@@ -31,7 +45,7 @@ FIXED = {
 }
 NULL = -1
 MAX_STRING_BYTES = 0x7FFF  # also in flexible versions, whose lengths could be larger
-_INT8, _INT16, _INT32 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i")
+_INT8 = struct.Struct(">b")
 
 
 class DecodeError(ValueError):
@@ -92,15 +106,7 @@ def unsigned_varint(value: int) -> bytes:
     return bytes(out)
 
 
-def read_int16_length(buffer: memoryview, at: int) -> tuple[int, int]:
-    return _INT16.unpack_from(buffer, at)[0], at + 2
-
-
-def read_int32_length(buffer: memoryview, at: int) -> tuple[int, int]:
-    return _INT32.unpack_from(buffer, at)[0], at + 4
-
-
-def read_compact_length(buffer: memoryview, at: int) -> tuple[int, int]:
+def _read_compact(buffer: memoryview, at: int) -> tuple[int, int]:
     byte = buffer[at]
     if byte < 0x80:
         return byte - 1, at + 1
@@ -108,12 +114,30 @@ def read_compact_length(buffer: memoryview, at: int) -> tuple[int, int]:
     return length - 1, at
 
 
-int16_length: LengthWriter = _INT16.pack
-int32_length: LengthWriter = _INT32.pack
-
-
-def compact_length(length: int) -> bytes:
+def _compact(length: int) -> bytes:
     return _ONE_BYTE[length + 1] if length < 0x7F else unsigned_varint(length + 1)
+
+
+def _fixed_length(code: str) -> Length:
+    return Length(_number_reader(code), struct.Struct(">" + code).pack)
+
+
+def _number_reader(code: str) -> Reader:
+    layout = struct.Struct(">" + code)
+    unpack, size = layout.unpack_from, layout.size
+    return lambda buffer, at: (unpack(buffer, at)[0], at + size)
+
+
+_COMPACT, _INT16, _INT32 = Length(_read_compact, _compact), _fixed_length("h"), _fixed_length("i")
+
+
+def number(code: str) -> Codec:
+    pack = struct.Struct(">" + code).pack
+
+    def write(parts: list[Any], value: Any) -> None:
+        parts[-1] += pack(value)
+
+    return Codec(_number_reader(code), write)
 
 
 def _text(view: memoryview) -> str:
@@ -132,167 +156,103 @@ def _utf8(text: str) -> bytes:
     return data
 
 
-def _bytes_reader(read_length: LengthReader, convert: Callable[[memoryview], Any]) -> Reader:
+_CONVERTERS: dict[str, tuple[Callable[[memoryview], Any], Callable[[Any], bytes]]] = {
+    "string": (_text, _utf8),
+    "bytes": (bytes, lambda value: value),
+    "records": (lambda view: view, lambda value: value),
+}
+
+
+def sized(kind: str, flexible: bool) -> Codec:
+    """string, bytes or records. Record batches are read as views into the frame: none of them is copied."""
+    read_length, length = _COMPACT if flexible else _INT16 if kind == "string" else _INT32
+    from_bytes, to_bytes = _CONVERTERS[kind]
+
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
-        length, at = read_length(buffer, at)
-        if length < 0:
+        size, at = read_length(buffer, at)
+        if size < 0:
             return None, at
-        end = at + length
+        end = at + size
         if end > len(buffer):  # a slice would silently be shorter
-            raise DecodeError(f"{length} bytes are announced, {len(buffer) - at} remain")
-        return convert(buffer[at:end]), end
-
-    return read
-
-
-def _bytes_writer(length: LengthWriter, convert: Callable[[Any], bytes]) -> Writer:
-    def write(parts: list[Any], value: Any) -> None:
-        if value is None:
-            parts[-1] += length(NULL)
-        else:
-            data = convert(value)
-            parts[-1] += length(len(data))
-            parts[-1] += data
-
-    return write
-
-
-def string_reader(flexible: bool) -> Reader:
-    return _bytes_reader(read_compact_length if flexible else read_int16_length, _text)
-
-
-def string_writer(flexible: bool) -> Writer:
-    return _bytes_writer(compact_length if flexible else int16_length, _utf8)
-
-
-def bytes_reader(flexible: bool) -> Reader:
-    return _bytes_reader(read_compact_length if flexible else read_int32_length, bytes)
-
-
-def bytes_writer(flexible: bool) -> Writer:
-    return _bytes_writer(compact_length if flexible else int32_length, lambda value: value)
-
-
-def records_reader(flexible: bool) -> Reader:
-    """Record batches as a view into the frame: they are checked, appended and served without being copied."""
-    return _bytes_reader(read_compact_length if flexible else read_int32_length, lambda view: view)
-
-
-def records_writer(flexible: bool) -> Writer:
-    """Takes bytes, or a list of bytes (slices of several segments, say), as parts of the frame of their own."""
-    length = compact_length if flexible else int32_length
+            raise DecodeError(f"{size} bytes are announced, {len(buffer) - at} remain")
+        return from_bytes(buffer[at:end]), end
 
     def write(parts: list[Any], value: Any) -> None:
-        if value is None:
-            parts[-1] += length(NULL)
-            return
+        data = to_bytes(value)
+        parts[-1] += length(len(data))
+        parts[-1] += data
+
+    def write_apart(parts: list[Any], value: Any) -> None:
+        """Takes bytes, or a list of bytes (slices of several segments, say), as parts of the frame of their own."""
         slices = value if isinstance(value, list) else [value]
         parts[-1] += length(sum(map(len, slices)))
         parts.extend(slices)
         parts.append(bytearray())
 
-    return write
+    return Codec(read, write_apart if kind == "records" else write, length(NULL))
 
 
-def read_uuid(buffer: memoryview, at: int) -> tuple[bytes, int]:
+def _read_uuid(buffer: memoryview, at: int) -> tuple[bytes, int]:
     end = at + 16
     if end > len(buffer):
         raise DecodeError("a uuid is cut off")
     return bytes(buffer[at:end]), end
 
 
-def write_uuid(parts: list[Any], value: bytes) -> None:
+def _write_uuid(parts: list[Any], value: bytes) -> None:
     if len(value) != 16:
         raise EncodeError(f"a uuid has 16 bytes, not {len(value)}")
     parts[-1] += value
 
 
-def array_reader(flexible: bool, read_item: Reader) -> Reader:
-    read_length = read_compact_length if flexible else read_int32_length
+UUID = Codec(_read_uuid, _write_uuid)
+
+
+def array(item: Codec, flexible: bool, code: str = "") -> Codec:
+    """code: of numbers (partition indexes, broker ids), which are packed and unpacked in one call."""
+    read_length, length = _COMPACT if flexible else _INT32
+    read_item, write_item = item.decode, item.encode
+    width = struct.calcsize(">" + code) or 1  # the bytes that an item takes, at least
 
     def read(buffer: memoryview, at: int) -> tuple[list[Any] | None, int]:
-        length, at = read_length(buffer, at)
-        if length < 0:
+        count, at = read_length(buffer, at)
+        if count < 0:
             return None, at
-        if length > len(buffer) - at:
-            raise DecodeError(f"an array of {length} items is announced, {len(buffer) - at} bytes remain")
-        budget.take(length)
+        if count * width > len(buffer) - at:
+            raise DecodeError(f"an array of {count} items is announced, {len(buffer) - at} bytes remain")
+        budget.take(count)
+        if code:
+            return list(struct.unpack_from(f">{count}{code}", buffer, at)), at + count * width
         items = []
-        for _ in range(length):
-            item, at = read_item(buffer, at)
-            if item is None:
+        for _ in range(count):
+            value, at = read_item(buffer, at)
+            if value is None:
                 raise DecodeError("an item of an array is null")
-            items.append(item)
+            items.append(value)
         return items, at
 
-    return read
-
-
-def array_writer(flexible: bool, write_item: Writer) -> Writer:
-    length = compact_length if flexible else int32_length
-
-    def write(parts: list[Any], value: Any) -> None:
-        if value is None:
-            parts[-1] += length(NULL)
+    def write(parts: list[Any], values: Any) -> None:
+        parts[-1] += length(len(values))
+        if code:
+            parts[-1] += struct.pack(f">{len(values)}{code}", *values)
             return
-        parts[-1] += length(len(value))
-        for item in value:
-            if item is None:
+        for value in values:
+            if value is None:
                 raise EncodeError("an item of an array is None")
-            write_item(parts, item)
+            write_item(parts, value)
 
-    return write
-
-
-def fixed_array_reader(flexible: bool, code: str) -> Reader:
-    """An array of numbers (partition indexes, broker ids), unpacked in one call."""
-    read_length = read_compact_length if flexible else read_int32_length
-    width = struct.calcsize(">" + code)
-
-    def read(buffer: memoryview, at: int) -> tuple[list[Any] | None, int]:
-        length, at = read_length(buffer, at)
-        if length < 0:
-            return None, at
-        end = at + length * width
-        if end > len(buffer):
-            raise DecodeError(f"an array of {length} items is announced, {len(buffer) - at} bytes remain")
-        budget.take(length)
-        return list(struct.unpack_from(f">{length}{code}", buffer, at)), end
-
-    return read
+    return Codec(read, write, length(NULL))
 
 
-def fixed_array_writer(flexible: bool, code: str) -> Writer:
-    length = compact_length if flexible else int32_length
-
-    def write(parts: list[Any], value: Any) -> None:
-        if value is None:
-            parts[-1] += length(NULL)
-        else:
-            parts[-1] += length(len(value))
-            parts[-1] += struct.pack(f">{len(value)}{code}", *value)
-
-    return write
-
-
-def nullable_struct_reader(read_struct: Reader, tagged: bool) -> Reader:
+def nullable_struct(codec: Codec, tagged: bool) -> Codec:
     """One byte in front says whether the struct is there: 1, or for null -1, or 0 in a tagged field (KIP-893)."""
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
         (present,) = _INT8.unpack_from(buffer, at)
-        return (None, at + 1) if present < tagged else read_struct(buffer, at + 1)
-
-    return read
-
-
-def nullable_struct_writer(write_struct: Writer, tagged: bool) -> Writer:
-    null = _INT8.pack(0 if tagged else NULL)
+        return (None, at + 1) if present < tagged else codec.decode(buffer, at + 1)
 
     def write(parts: list[Any], value: Any) -> None:
-        if value is None:
-            parts[-1] += null
-        else:
-            parts[-1] += _INT8.pack(1)
-            write_struct(parts, value)
+        parts[-1] += _INT8.pack(1)
+        codec.encode(parts, value)
 
-    return write
+    return Codec(read, write, _INT8.pack(0 if tagged else NULL))

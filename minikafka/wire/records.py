@@ -154,9 +154,7 @@ def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
 
 
 def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of a buffer, in order, without copying. A torn one at the end is left out: a fetch may cut
-    the last.
-    """
+    """The whole batches of a buffer, in order, not copied. A torn last one is left out: a fetch may cut it."""
     view, at = memoryview(buffer), 0
     while len(view) - at >= BATCH_OVERHEAD:
         header = read_header(view, at)
@@ -189,9 +187,7 @@ def _write_crc(batch: bytearray | memoryview) -> None:
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it. timestamp: ms since 1970. headers: names may repeat, their order counts
-    (KIP-82).
-    """
+    """One record as a consumer sees it. timestamp: ms since 1970. headers: in order, names may repeat (KIP-82)."""
 
     offset: int
     timestamp: int
@@ -212,23 +208,16 @@ def encode_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
     transactional: bool = False,
+    control: bool = False,
     leader_epoch: int = -1,
 ) -> bytes:
     """One batch of (timestamp, key, value, headers), as a producer makes it."""
-    attributes = CODECS.index(compression) | (TRANSACTIONAL if transactional else 0)
-    producer = (producer_id, producer_epoch, base_sequence)
-    return _batch(records, attributes, producer, base_offset, leader_epoch)
-
-
-def _batch(
-    records: Sequence[NewRecord], attributes: int, producer: tuple[int, int, int], base_offset: int, leader_epoch: int
-) -> bytes:
     assert records, "a producer sends no empty batch"
-    base_timestamp = records[0][0]
+    attributes = CODECS.index(compression) | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     max_timestamp = max(record[0] for record in records)
     header = BatchHeader(
-        base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, base_timestamp, max_timestamp,
-        *producer, len(records),
+        base_offset, 0, leader_epoch, MAGIC, 0, attributes, len(records) - 1, records[0][0], max_timestamp,
+        producer_id, producer_epoch, base_sequence, len(records),
     )  # fmt: skip
     return assemble(header, encode_records(header, enumerate(records)))
 
@@ -367,18 +356,15 @@ def encode_control_batch(
     value: bytes,
     timestamp: int,
     *,
-    base_offset: int = 0,
     producer_id: int = -1,
     producer_epoch: int = -1,
     transactional: bool = False,
-    leader_epoch: int = -1,
 ) -> bytes:
     """A batch with one control record. Its key: version 0 and the type (ABORT, COMMIT, LEADER_CHANGE), both int16."""
-    attributes = CONTROL | (TRANSACTIONAL if transactional else 0)
-    key = struct.pack(">hh", 0, control_type)
-    return _batch(
-        [(timestamp, key, value, [])], attributes, (producer_id, producer_epoch, -1), base_offset, leader_epoch
-    )
+    return encode_batch(
+        [(timestamp, struct.pack(">hh", 0, control_type), value, [])],
+        producer_id=producer_id, producer_epoch=producer_epoch, transactional=transactional, control=True,
+    )  # fmt: skip
 
 
 def encode_end_transaction(

@@ -2,19 +2,20 @@
 
 This module knows the protocol's types, not its APIs. A struct is compiled at the first use of a version. What remains
 at run time is a short list of steps: a run of numbers is one call of struct.unpack, everything else one call of a
-reader from primitives.py.
+codec of primitives.py.
 """
 
 from __future__ import annotations
 
 import struct as layouts
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from . import primitives
-from .primitives import FIXED, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
+from .primitives import FIXED, Codec, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
 
 NO_TAGGED_FIELDS = b"\0"
 MOST_ITEMS = 200_000  # of a message that no client sent: an answer, a record of an internal topic
@@ -111,36 +112,17 @@ class Field:
             return all(self.struct.by_attribute[name].is_default(fields[name]) for name in fields)
         return bool(value == self.default)
 
-    @property
-    def fixed(self) -> bool:
-        return self.type in FIXED and not self.array and self.tag is None
-
-
-Decode = Callable[[memoryview, int], tuple[Message, int]]
-
-
-class Codec(NamedTuple):
-    decode: Decode
-    encode: Writer
-
 
 @dataclass(eq=False)
 class Struct:
-    """Fields in the order in which they are written. The codecs of the versions used so far are kept."""
+    """Fields in the order in which they are written."""
 
     name: str
     fields: Sequence[Field]
     by_attribute: Mapping[str, Field] = field(init=False)
-    _codecs: dict[int, Codec] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.by_attribute = {f.attribute: f for f in self.fields}
-
-    def codec(self, version: int, flexible: bool) -> Codec:
-        codec = self._codecs.get(version)
-        if codec is None:
-            codec = self._codecs[version] = Codec(_decoder(self, version, flexible), _encoder(self, version, flexible))
-        return codec
 
 
 _NO_STRUCT = Struct("Message", [])
@@ -171,17 +153,23 @@ class Schema:
         """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
         self._codec(version).encode(parts, body)
 
+    def to_bytes(self, version: int, body: Message | Mapping[str, Any], prefix: bytes = b"") -> bytes:
+        """A message without record batches, which would be parts of their own."""
+        parts = [bytearray(prefix)]
+        self.encode(version, body, parts)
+        return bytes(parts[0])
+
     def encode_item(self, version: int, array: str, item: Mapping[str, Any]) -> Encoded:
         """One item of an array of this message, to be put into it any number of times."""
         struct, parts = self.struct.by_attribute[array].struct, [bytearray()]
         assert struct is not None, f"{array} has no structs"
-        struct.codec(version, version in self.flexible).encode(parts, item)
+        _compiled(struct, version, version in self.flexible).encode(parts, item)
         return Encoded(parts[0])
 
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:
             raise ValueError(f"{self.name} has versions {self.versions[0]} to {self.versions[-1]}, not {version}")
-        return self.struct.codec(version, version in self.flexible)
+        return _compiled(self.struct, version, version in self.flexible)
 
 
 def _message(struct: Struct | None, fields: dict[str, Any]) -> Message:
@@ -195,18 +183,35 @@ def _fields_of(body: Any) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else body.__dict__
 
 
-def _decoder(struct: Struct, version: int, flexible: bool) -> Decode:
-    """A function that reads one struct at a version."""
-    plain, tagged = _present(struct, version)
-    steps: list[tuple[Any, Any, int, bool]] = []
-    for fixed, group in groupby(plain, lambda f: f.fixed):
+_Steps = list[tuple[Any, Any, Any, Any]]  # of fields without a tag: what to read or write, and with what
+_Tagged = list[tuple[Field, Codec]]
+
+
+@cache
+def _compiled(struct: Struct, version: int, flexible: bool) -> Codec:
+    """The functions that read and write one struct at a version."""
+    present = [f for f in struct.fields if version in f.versions]
+    plain = [f for f in present if f.tag is None]
+    reads: _Steps = []
+    writes: _Steps = []
+    for fixed, group in groupby(plain, lambda f: f.type in FIXED and not f.array):
         if fixed:
             run = list(group)
-            layout = _layout(run)
-            steps.append(([f.attribute for f in run], layout.unpack_from, layout.size, False))
+            layout = layouts.Struct(">" + "".join(FIXED[f.type] for f in run))
+            reads.append(([f.attribute for f in run], layout.unpack_from, layout.size, False))
+            writes.append(([(f.attribute, f.default) for f in run], None, layout.pack, None))
         else:
-            steps.extend((f.attribute, _reader(f, version, flexible), 0, version in f.nullable) for f in group)
-    tags = {f.tag: (f.attribute, _reader(f, version, flexible), version in f.nullable) for f in tagged}
+            for f in group:
+                codec, nullable = _codec(f, version, flexible), version in f.nullable
+                reads.append((f.attribute, codec.decode, 0, nullable))
+                writes.append((f.attribute, f.default, codec.encode, codec.null if nullable else None))
+    tagged = [(f, _codec(f, version, flexible)) for f in present if f.tag is not None]
+    decode = _decoder(struct, version, flexible, reads, tagged)
+    return Codec(decode, _encoder(struct, version, flexible, writes, tagged))
+
+
+def _decoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged) -> Reader:
+    tags = {f.tag: (f.attribute, codec.decode, version in f.nullable) for f, codec in tagged}
 
     def decode(buffer: memoryview, at: int) -> tuple[Message, int]:
         fields: dict[str, Any] = {}
@@ -245,20 +250,12 @@ def _decoder(struct: Struct, version: int, flexible: bool) -> Decode:
     return decode
 
 
-def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
-    """A function that writes one struct, given as a Message or a dict, at a version."""
-    plain, tagged = _present(struct, version)
+def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged: _Tagged) -> Writer:
+    """A function that writes one struct, given as a Message or a dict."""
     known = {f.attribute for f in struct.fields}
     strict = [f for f in struct.fields if version not in f.versions and not f.ignorable]
-    steps: list[tuple[Any, Any, Any, bool]] = []
-    for fixed, group in groupby(plain, lambda f: f.fixed):
-        if fixed:
-            run = list(group)
-            steps.append(([(f.attribute, f.default) for f in run], None, _layout(run).pack, False))
-        else:
-            steps.extend((f.attribute, f.default, _writer(f, version, flexible), version in f.nullable) for f in group)
-    tags = sorted((f.tag or 0, f.attribute, _writer(f, version, flexible), version in f.nullable) for f in tagged)
-    tag_names = {f.attribute for f in tagged}
+    tags = {f.attribute for f, _ in tagged}
+    by_tag = sorted(tagged, key=lambda each: each[0].tag or 0)
 
     def encode(parts: list[Any], body: Any) -> None:
         if type(body) is Encoded:
@@ -272,14 +269,15 @@ def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
                 raise EncodeError(f"{struct.name}.{f.name} is set, but version {version} does not have it")
         name: Any = None
         try:
-            for name, default, write, nullable in steps:
+            for name, default, write, null in steps:
                 if type(name) is list:
                     parts[-1] += write(*[fields.get(attribute, zero) for attribute, zero in name])
-                else:
-                    value = fields.get(name, default)
-                    if value is None and not nullable:
-                        raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
+                elif (value := fields.get(name, default)) is not None:
                     write(parts, value)
+                elif null is not None:
+                    parts[-1] += null
+                else:
+                    raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
             if flexible:
                 write_tagged(parts, fields)
         except EncodeError:
@@ -289,75 +287,34 @@ def _encoder(struct: Struct, version: int, flexible: bool) -> Writer:
             raise EncodeError(f"{struct.name}.{' or '.join(names)} in version {version}: {error}") from error
 
     def write_tagged(parts: list[Any], fields: Mapping[str, Any]) -> None:
-        if tag_names.isdisjoint(fields):
+        if tags.isdisjoint(fields):
             parts[-1] += NO_TAGGED_FIELDS
             return
         set_fields = []
-        for tag, name, write, nullable in tags:
-            if name in fields and not struct.by_attribute[name].is_default(fields[name]):
-                if fields[name] is None and not nullable:
-                    raise EncodeError(f"{struct.name}.{name} must not be None in version {version}")
-                payload: list[Any] = [bytearray()]
-                write(payload, fields[name])
-                set_fields.append(unsigned_varint(tag) + unsigned_varint(len(payload[0])) + payload[0])
+        for f, codec in by_tag:
+            value = fields.get(f.attribute, f.default)
+            if f.is_default(value):
+                continue
+            payload: list[Any] = [bytearray()]
+            if value is not None:
+                codec.encode(payload, value)
+            elif version in f.nullable:
+                payload[0] += codec.null
+            else:
+                raise EncodeError(f"{struct.name}.{f.attribute} must not be None in version {version}")
+            set_fields.append(unsigned_varint(f.tag or 0) + unsigned_varint(len(payload[0])) + payload[0])
         parts[-1] += unsigned_varint(len(set_fields)) + b"".join(set_fields)
 
     return encode
 
 
-def _present(struct: Struct, version: int) -> tuple[list[Field], list[Field]]:
-    """The plain and the tagged fields that a version has."""
-    present = [f for f in struct.fields if version in f.versions]
-    return [f for f in present if f.tag is None], [f for f in present if f.tag is not None]
-
-
-def _layout(run: list[Field]) -> layouts.Struct:
-    return layouts.Struct(">" + "".join(FIXED[f.type] for f in run))
-
-
-def _reader(f: Field, version: int, flexible: bool) -> Reader:
-    if f.array and f.type in FIXED:
-        return primitives.fixed_array_reader(flexible, FIXED[f.type])
-    read: Reader
+def _codec(f: Field, version: int, flexible: bool) -> Codec:
     if f.struct:
-        read = f.struct.codec(version, flexible).decode
+        codec = _compiled(f.struct, version, flexible)
         if version in f.nullable and not f.array:
-            read = primitives.nullable_struct_reader(read, f.tag is not None)
-    elif f.type in FIXED:  # a tagged number
-        read = _number_reader(layouts.Struct(">" + FIXED[f.type]))
+            codec = primitives.nullable_struct(codec, f.tag is not None)
+    elif f.type in FIXED:  # in an array, or with a tag
+        codec = primitives.number(FIXED[f.type])
     else:
-        read = primitives.read_uuid if f.type == "uuid" else _SIZED[f.type][0](flexible)
-    return primitives.array_reader(flexible, read) if f.array else read
-
-
-def _writer(f: Field, version: int, flexible: bool) -> Writer:
-    if f.array and f.type in FIXED:
-        return primitives.fixed_array_writer(flexible, FIXED[f.type])
-    write: Writer
-    if f.struct:
-        write = f.struct.codec(version, flexible).encode
-        if version in f.nullable and not f.array:
-            write = primitives.nullable_struct_writer(write, f.tag is not None)
-    elif f.type in FIXED:
-        write = _number_writer(layouts.Struct(">" + FIXED[f.type]))
-    else:
-        write = primitives.write_uuid if f.type == "uuid" else _SIZED[f.type][1](flexible)
-    return primitives.array_writer(flexible, write) if f.array else write
-
-
-def _number_reader(layout: layouts.Struct) -> Reader:
-    return lambda buffer, at: (layout.unpack_from(buffer, at)[0], at + layout.size)
-
-
-def _number_writer(layout: layouts.Struct) -> Writer:
-    def write(parts: list[Any], value: Any) -> None:
-        parts[-1] += layout.pack(value)
-
-    return write
-
-
-_SIZED: dict[str, tuple[Callable[[bool], Reader], Callable[[bool], Writer]]] = {
-    "string": (primitives.string_reader, primitives.string_writer),
-    "bytes": (primitives.bytes_reader, primitives.bytes_writer),
-    "records": (primitives.records_reader, primitives.records_writer),
-}
+        codec = primitives.UUID if f.type == "uuid" else primitives.sized(f.type, flexible)
+    return primitives.array(codec, flexible, FIXED.get(f.type, "")) if f.array else codec

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from .primitives import FIXED
@@ -58,13 +58,10 @@ def version_range(text: str) -> range:
 
 def parse(text: str) -> Iterator[Declaration]:
     """Reads the schema text. Lines that begin with # are comments."""
-    paragraph: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        if line and not line.startswith("#"):
-            paragraph.append(line)
-        elif not line and paragraph:
-            yield _declaration(paragraph)
-            paragraph = []
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    for written, paragraph in groupby(lines, bool):
+        if written:
+            yield _declaration(list(paragraph))
 
 
 def _declaration(lines: list[str]) -> Declaration:

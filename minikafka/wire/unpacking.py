@@ -56,8 +56,8 @@ def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Itera
     """
     if header.records_count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
         raise TooMuchToDecode
-    unpacking = Unpacking(header.compression, packed, allowance)
-    content = unpacking.go_on()
+    unpacked = _unpack(header.compression, packed, allowance)
+    content, whole = next(unpacked)
     at, left = 0, header.records_count
     while left > 0:
         try:
@@ -68,9 +68,9 @@ def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Itera
         except IndexError:
             end = len(content) + 1
         if end > len(content):
-            if unpacking.whole:
+            if whole:
                 raise CorruptRecord(f"{left} of {header.records_count} records are not there")
-            content = unpacking.go_on()
+            content, whole = next(unpacked)
             continue
         if key_at >= end or not 0 <= offset_delta <= header.last_offset_delta:
             raise CorruptRecord(f"record {header.records_count - left} of the batch is malformed")
@@ -80,26 +80,19 @@ def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Itera
         timestamp = header.max_timestamp if header.log_append_time else int64(header.base_timestamp + timestamp_delta)
         yield content, key_at, end, header.base_offset + offset_delta, timestamp
         at, left = end, left - 1
-    if not unpacking.whole:
-        content = unpacking.go_on()
+    if not whole:
+        content, whole = next(unpacked)
     if at != len(content):
         raise CorruptRecord(f"{len(content) - at} bytes behind the last record")
 
 
-class Unpacking:
-    """The content of a batch, decompressed as far as it is needed. whole: all of it is."""
-
-    def __init__(self, codec: str, packed: memoryview, allowance: Allowance) -> None:
-        self.content, self.whole = b"", False
-        self._codec, self._packed, self._allowance = codec, packed, allowance
-        self._most_bytes = len(packed) + allowance.content_bytes
-        self._wanted_bytes = 0
-
-    def go_on(self) -> bytes:
-        """Decompress more of the content, again from its beginning. Errors: TooMuchToDecode."""
-        if self._wanted_bytes == self._most_bytes:
-            raise TooMuchToDecode
-        self._wanted_bytes = min(8 * max(self._wanted_bytes, len(self._packed), _FEWEST_BYTES), self._most_bytes)
-        self.content, self.whole = decompress(self._codec, self._packed, self._wanted_bytes)
-        self._allowance.content_bytes = self._most_bytes - max(len(self._packed), len(self.content))
-        return self.content
+def _unpack(codec: str, packed: memoryview, allowance: Allowance) -> Iterator[tuple[bytes, bool]]:
+    """The content so far, and whether it is all: each time more, from its beginning. Errors: TooMuchToDecode."""
+    most_bytes = len(packed) + allowance.content_bytes
+    wanted_bytes = 0
+    while wanted_bytes < most_bytes:
+        wanted_bytes = min(8 * max(wanted_bytes, len(packed), _FEWEST_BYTES), most_bytes)
+        content, whole = decompress(codec, packed, wanted_bytes)
+        allowance.content_bytes = most_bytes - max(len(packed), len(content))
+        yield content, whole
+    raise TooMuchToDecode

@@ -23,7 +23,7 @@ class Led:
     def __init__(self, kind=Replica, partition=OF_THREE, log=None, high_watermark=0):
         self.told = []
         self.log = log or Log(MemoryDisk(), "orders-0", LogConfig(), Trace("broker 1"), "orders", 0)
-        self.replica = kind(bytes(16), partition, self.log, 1, Trace("broker 1"), self, high_watermark)
+        self.replica = kind(bytes(16), partition, self.log, 1, self, high_watermark)
         self.replica.follow_image(partition)
 
     def appended(self, replica, size_bytes, now):

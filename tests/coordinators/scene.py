@@ -61,7 +61,7 @@ class Scene:
         self.done, self.written, self.notices = [], [], []
         high_watermark = self.log.log_end_offset if committed is None else committed
         partition = Partition((1, 2), isr, 1, 0, 0)
-        self.replica = Replica(bytes(16), partition, self.log, 1, Trace("broker 1", []), self, high_watermark)
+        self.replica = Replica(bytes(16), partition, self.log, 1, self, high_watermark)
         self.state = Counters()
         self.now = NOW
         codec = Codec(encode_coordinator_record, decode_coordinator_record)
