@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Self
 
-from minikafka.coordinators.assignors import Assignment, Member, Partition, subscription_user_data
+from minikafka.clients.assignors import subscription_user_data
+from minikafka.coordinators.assignors import Assignment, Member, Partition
 from minikafka.coordinators.server_assignors import ServerMember
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import encode_versioned
