@@ -9,15 +9,12 @@ which must match Kafka's pattern, and adds features.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not advertised (KAFKA-18659).

@@ -6,15 +6,12 @@ from controllers (this listener knows brokers), 2 shows fenced brokers on demand
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers.metadata import CLUSTER_OPERATIONS, NOT_ASKED
+from minikafka.clock import Now
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 BROKERS, CONTROLLERS = 1, 2
 

@@ -6,8 +6,9 @@ is set at run time for all brokers. Versions: 1 to 4; 1 adds sources and synonym
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import (
     BROKER_CONFIGS,
     RUN_TIME_BROKER_CONFIGS,
@@ -17,14 +18,10 @@ from minikafka.broker.config import (
     Value,
     show,
 )
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:

@@ -6,17 +6,14 @@ most); NextCursor says where the next page begins. A cursor must name a topic th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers.metadata import TOPIC_OPERATIONS, is_live
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, Partition, Topic
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 

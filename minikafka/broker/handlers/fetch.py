@@ -11,18 +11,15 @@ fetched (KIP-595); 13 names topics by id (KIP-516).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, FetchKey, news
+from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.topics import nested
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 DIVERGING_EPOCHS = 12  # the version that can tell them; a session may be continued by an older one
 TOPIC_IDS = 13  # the version from which topics are named by id

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.groups import Groups
+from minikafka.coordinators.runtime import Decision
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.coordinators.groups import Groups
-    from minikafka.coordinators.runtime import Decision
 
 # AclOperation codes that a group knows: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS.
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.target_assignment import assignor_names
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.cluster.waiting import Wait
 
 NO_GENERATION = -1
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.offsets import NOTHING
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.cluster.waiting import Wait
 
 MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
 

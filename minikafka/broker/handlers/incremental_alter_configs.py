@@ -8,8 +8,9 @@ the same fields; 1 is flexible.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -18,15 +19,11 @@ from minikafka.broker.config import (
     check_broker_configs,
     check_topic_configs,
 )
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}

@@ -10,8 +10,10 @@ operations, 13 adds a top-level error (always 0 here).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
@@ -25,11 +27,6 @@ from minikafka.cluster.waiting import Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 NO_ID = bytes(16)
 CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
