@@ -167,11 +167,8 @@ def parse(row: Config, text: str) -> Any:
     for part in parts:
         if row.choices and part not in row.choices:
             listed = ", ".join(row.choices)
-            raise _invalid(
-                row,
-                part,
-                f"String must be one of: {listed}" if len(row.choices) > 1 else f"minikafka honours only {listed}",
-            )
+            several = len(row.choices) > 1
+            raise _invalid(row, part, f"{'String must be one of:' if several else 'minikafka honours only'} {listed}")
     return text
 
 
@@ -301,13 +298,11 @@ def unusable_configs(image: Image) -> Iterator[str]:
 def _number(row: Config, text: str) -> int | float:
     largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
     try:
-        if "_" in text:  # Python's own, in 1_000
-            raise ValueError
         number = float(text) if row.type is Type.DOUBLE else int(text)
+        if "_" in text or not -largest - 1 <= number <= largest:  # 1_000 is Python's own
+            raise ValueError
     except ValueError:
         raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
-    if not -largest - 1 <= number <= largest:
-        raise _invalid(row, text, f"Not a number of type {row.type.name}")
     if row.lowest is not None and number < row.lowest:
         raise _invalid(row, text, f"Value must be at least {row.lowest}")
     if row.highest is not None and number > row.highest:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from minikafka.broker.calls import Broker
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 TIMEOUT_MS = 30_000
 
@@ -74,6 +71,11 @@ class ControlPlane:
             return answer() if self._broker.quorum.applied_offset >= offset else None
 
         return Wait([("metadata",)], now.monotonic_ms + TIMEOUT_MS, attempt)
+
+    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
+        """Where the partitions of a new topic go, if it is for the controller to choose."""
+        first = int(self._broker.random.random() * 2**16)
+        return controller.place(self._broker.image, partitions, replication_factor, first)
 
     def settled(self, now: Now) -> Wait:
         """The controller decides on committed state only: a request that comes while a decision is not committed yet

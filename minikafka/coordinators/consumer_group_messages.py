@@ -150,7 +150,6 @@ def answer(member: ConsumerMember, heartbeat_interval_ms: int, tell_assignment: 
 def described(group_id: str, state: ConsumerGroupState, assignor: str, image: Image) -> dict[str, Any]:
     """A DescribedGroup of ConsumerGroupDescribe."""
     return {
-        "error_code": Error.NONE,
         "group_id": group_id,
         "group_state": state.name,
         "group_epoch": state.group_epoch,

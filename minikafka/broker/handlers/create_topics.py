@@ -96,21 +96,14 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         )
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
-    return controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
+    return broker.control.place(partitions, factor)
 
 
 def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
     """Every config that a new topic has, and where it comes from (KIP-525)."""
     values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
     return [
-        {
-            "name": name,
-            "value": show(value.value),
-            "read_only": False,
-            "config_source": value.source,
-            "is_sensitive": False,
-        }
-        for name, value in values.items()
+        {"name": name, "value": show(value.value), "config_source": value.source} for name, value in values.items()
     ]
 
 

@@ -37,13 +37,11 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         for one in sorted(broker.image.brokers.values(), key=lambda one: one.broker_id)
         if listener in one.endpoints and (with_fenced or not one.fenced)
     ]
+    operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
     return {
-        "error_code": Error.NONE,
         "endpoint_type": BROKERS,
         "cluster_id": broker.cluster_id,
         "controller_id": broker.quorum.leader_id,
         "brokers": brokers,
-        "cluster_authorized_operations": CLUSTER_OPERATIONS
-        if body.include_cluster_authorized_operations
-        else NOT_ASKED,
+        "cluster_authorized_operations": operations,
     }

@@ -10,6 +10,7 @@ operations, 13 adds a top-level error (always 0 here).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
@@ -21,6 +22,7 @@ from minikafka.cluster.metadata import (
     NO_LEADER,
     OFFSETS_TOPIC,
     MetadataRecord,
+    Partition,
     Topic,
 )
 from minikafka.cluster.waiting import Wait
@@ -90,7 +92,7 @@ def creation(broker: Broker, name: str) -> list[MetadataRecord]:
         return []
     controller.check_new_topic_name(name, broker.image)
     partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
-    placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
+    placement = broker.control.place(partitions, replicas)
     return controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
 
 
@@ -133,13 +135,17 @@ def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
     key = topic.name, request.version, request.body.include_topic_authorized_operations
     if key not in broker.descriptions:
         schema = messages.API[request.api].response
-        broker.descriptions[key] = schema.encode_item(request.version, "topics", describe(broker, topic, request))
+        operations = TOPIC_OPERATIONS if request.body.include_topic_authorized_operations else NOT_ASKED
+        fields = topic_fields(broker, topic, topic.partitions, operations)
+        broker.descriptions[key] = schema.encode_item(request.version, "topics", fields)
     return broker.descriptions[key]
 
 
-def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
-    """A topic before it is encoded."""
-    partitions = [
+def topic_fields(
+    broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
+) -> dict[str, Any]:
+    """A topic with these partitions of it."""
+    described = [
         {
             "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
             "partition_index": number,
@@ -149,15 +155,13 @@ def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
             "isr_nodes": list(partition.isr),
             "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
         }
-        for number, partition in topic.partitions.items()
+        for number, partition in partitions.items()
     ]
-    operations = TOPIC_OPERATIONS if request.body.include_topic_authorized_operations else NOT_ASKED
     return {
-        "error_code": Error.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": partitions,
+        "partitions": described,
         "topic_authorized_operations": operations,
     }
 
