@@ -185,7 +185,8 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
     checked = _checked(configs, TOPIC_CONFIGS, "topic config name")
-    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in _COMPACTION_LAGS)
+    lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
     if shortest > longest:
         raise KafkaError(
             Error.INVALID_CONFIG,
@@ -204,8 +205,6 @@ def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
-
-_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
 
@@ -243,8 +242,7 @@ class BrokerConfig:
 
     def broker_value(self, image: Image, broker_id: int, name: str) -> Value:
         """A broker config with its levels."""
-        row = BROKER_CONFIGS[name]
-        return _strongest(row, self._broker_levels(image, broker_id, name))
+        return _strongest(BROKER_CONFIGS[name], self._broker_levels(image, broker_id, name))
 
     def topic_value(self, image: Image, broker_id: int, topic: str, name: str) -> Value:
         """A topic config with its levels, those of the broker config behind it included."""

@@ -61,12 +61,7 @@ class ClassicGroup:
     type = "classic"
 
     def __init__(
-        self,
-        group_id: str,
-        initial_delay_ms: int,
-        max_size: int,
-        new_member_id: Callable[[str], str],
-        trace: Trace,
+        self, group_id: str, initial_delay_ms: int, max_size: int, new_member_id: Callable[[str], str], trace: Trace
     ) -> None:
         self.group_id = group_id
         self.state = EMPTY

@@ -227,7 +227,10 @@ class ConsumerGroup:
     # -- the steps of a heartbeat
 
     def _go_on(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        self._refuse_if_full(body.member_id)
+        limit = self._config["group.consumer.max.size"]
+        if len(self.state.members) >= limit and body.member_id not in self.state.members:
+            why = f"The consumer group has reached its maximum capacity of {limit} members."
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
         if step.member != step.was:
@@ -371,13 +374,6 @@ class ConsumerGroup:
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         value = {"epoch": epoch, "metadata_hash": seen.hash}
         return CoordinatorRecord("ConsumerGroupMetadata", {"group_id": self.group_id}, value)
-
-    def _refuse_if_full(self, member_id: str) -> None:
-        limit = self._config["group.consumer.max.size"]
-        if len(self.state.members) >= limit and member_id not in self.state.members:
-            raise KafkaError(
-                Error.GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {limit} members."
-            )
 
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)

@@ -231,18 +231,6 @@ class Groups:
 
     # -- groups as a whole
 
-    def listed(self) -> list[dict[str, str]]:
-        """As ListGroups shows them."""
-        return [
-            {
-                "group_id": group.group_id,
-                "protocol_type": group.protocol_type or "",
-                "group_state": group.state_name,
-                "group_type": group.type,
-            }
-            for group in self.groups.values()
-        ]
-
     def describe(self, group_id: str, kind: type[Group]) -> Answer:
         """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) of the other kind. Errors:
         GROUP_ID_NOT_FOUND.

@@ -29,13 +29,13 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     brokers = [
         {
             "broker_id": one.broker_id,
-            "host": one.endpoints[listener][0],
-            "port": one.endpoints[listener][1],
+            "host": endpoint[0],
+            "port": endpoint[1],
             "rack": one.rack,
             "is_fenced": one.fenced,
         }
         for one in sorted(broker.image.brokers.values(), key=lambda one: one.broker_id)
-        if listener in one.endpoints and (with_fenced or not one.fenced)
+        if (endpoint := one.endpoints.get(listener)) and (with_fenced or not one.fenced)
     ]
     operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
     return {

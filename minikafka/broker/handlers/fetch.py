@@ -49,7 +49,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         if broker.trace:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
-        return {"session_id": session.session_id if session else 0, "responses": by_topic(sent, request.version)}
+        parts = ((topic, answer) for (topic, _), answer in sent.items())
+        responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
+        return {"session_id": session.session_id if session else 0, "responses": responses}
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         found = look(expired)
@@ -144,12 +146,6 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
     records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
     answer["records"] = records
     return answer, sum(map(len, records))
-
-
-def by_topic(answers: dict[FetchKey, dict[str, Any]], version: int) -> list[dict[str, Any]]:
-    """Answers grouped by topic, in the order they were read."""
-    parts = ((topic, answer) for (topic, _), answer in answers.items())
-    return nested(parts, "topic_id" if version >= TOPIC_IDS else "topic")
 
 
 def refusal(partition: int, error: KafkaError) -> dict[str, Any]:

@@ -67,12 +67,17 @@ def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     states = {state.strip().lower() for state in (request.body.states_filter if request.version >= 4 else ())}
     types = {kind.strip().lower() for kind in (request.body.types_filter if request.version >= 5 else ())}
     found = [
-        group
+        {
+            "group_id": group.group_id,
+            "protocol_type": group.protocol_type or "",
+            "group_state": group.state_name,
+            "group_type": group.type,
+        }
         for groups in broker.groups.loaded()
-        for group in groups.listed()
-        if (not states or group["group_state"].lower() in states) and (not types or group["group_type"] in types)
+        for group in groups.groups.values()
+        if (not states or group.state_name.lower() in states) and (not types or group.type in types)
     ]
-    return {"error_code": Error.NONE, "groups": found}
+    return {"groups": found}
 
 
 def delete(broker: Broker, request: Call, now: Now) -> Wait:

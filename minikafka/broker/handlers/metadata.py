@@ -54,14 +54,13 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         else:
             once = {(one.name, one.topic_id): one for one in asked}
             topics = [find(broker, one, request, failed) for one in once.values()]
+        operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
         return {
             "brokers": brokers(broker, request.client.listener),
             "cluster_id": broker.cluster_id,
             "controller_id": broker.quorum.leader_id,
             "topics": topics,
-            "cluster_authorized_operations": CLUSTER_OPERATIONS
-            if body.include_cluster_authorized_operations
-            else NOT_ASKED,
+            "cluster_authorized_operations": operations,
         }
 
     return broker.control.decide(records, now, answer)
@@ -174,12 +173,7 @@ def is_live(broker: Broker, broker_id: int) -> bool:
 def brokers(broker: Broker, listener: str) -> list[dict[str, Any]]:
     """The live brokers with their addresses for the listener that the client came through."""
     return [
-        {
-            "node_id": one.broker_id,
-            "host": one.endpoints[listener][0],
-            "port": one.endpoints[listener][1],
-            "rack": one.rack,
-        }
+        {"node_id": one.broker_id, "host": endpoint[0], "port": endpoint[1], "rack": one.rack}
         for one in broker.image.live_brokers()
-        if listener in one.endpoints
+        if (endpoint := one.endpoints.get(listener))
     ]
