@@ -212,7 +212,10 @@ class ConsumerGroup:
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is not None or member_epoch >= 0:
-            messages.check_same_epoch(self._member(member_id or ""), member_epoch)
+            expected = self._member(member_id or "").member_epoch
+            if member_epoch != expected:
+                why = f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
+                raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in self.state.subscribers

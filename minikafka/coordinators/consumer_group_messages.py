@@ -105,13 +105,6 @@ def check_commit(member: ConsumerMember, body: Message, version: int, image: Ima
             )
 
 
-def check_same_epoch(member: ConsumerMember, received: int) -> None:
-    """Errors: STALE_MEMBER_EPOCH."""
-    expected = member.member_epoch
-    if received != expected:
-        raise stale(f"The received member epoch {received} does not match the expected member epoch {expected}.")
-
-
 def stale(message: str) -> KafkaError:
     return KafkaError(Error.STALE_MEMBER_EPOCH, message)
 

@@ -28,12 +28,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     records: list[MetadataRecord] = []
     results = []
     defaults = resulting_configs(broker)
-    for topic in body.topics:
-        if times_named[topic.name] == 0:
-            continue
+    for topic in {topic.name: topic for topic in body.topics}.values():
         try:
             if times_named[topic.name] > 1:
-                times_named[topic.name] = 0
                 raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
             if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
                 raise KafkaError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
