@@ -14,7 +14,7 @@ image.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Protocol
 
 from minikafka.broker.calls import Call, Client, refusal
@@ -146,7 +146,6 @@ class Broker:
             self._close(connection, f"sent a frame that is no Kafka request: {error}")
             return
         client.client_id = request.client_id
-        self.trace.cause = (str(connection), request.correlation_id)
         handler = HANDLERS.get(request.api.key)
         if handler is None:
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
@@ -157,8 +156,8 @@ class Broker:
             self._refuse_version(connection, version)
         else:
             of = (request.api.name, request.version, request.correlation_id, request.body)
-            self._serve(Call(connection, client, *of, handler), now)
-        self.trace.cause = None
+            call = Call(connection, client, *of, handler)
+            self._on_behalf(call, self._serve, call, now)
         self._wake(now)
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
@@ -177,7 +176,7 @@ class Broker:
         """Answer requests whose deadline has come, and do a slice of background work."""
         self._enter(now)
         for parked in self.waiting.expired(now.monotonic_ms):
-            self._attempt(parked, now, expired=True)
+            self._on_behalf(parked.request, parked.wait.attempt, now, True)
             if not self._has_room:
                 break
         self.peers.tick(now)
@@ -249,29 +248,25 @@ class Broker:
         self.trace.now = now.monotonic_ms
 
     def _serve(self, call: Call, now: Now) -> None:
-        try:
-            answer = self._handle(call, now)
-            if not isinstance(answer, Wait):
-                self._answer(call, answer)
-                return
-            full = not self.waiting.has_room(answer)
-            if full or not answer.missing_bytes:
-                answer.attempt(now, expired=full)
-            if answer.is_done:
-                self._end(call, answer, now)
-            else:
-                self.waiting.park(answer, call.connection, call)
-        except Exception as error:
-            self._met_a_bug(call, error)
+        answer = self._handle(call, now)
+        if not isinstance(answer, Wait):
+            self._answer(call, answer)
+            return
+        full = not self.waiting.has_room(answer)
+        if full or not answer.missing_bytes:
+            answer.attempt(now, expired=full)
+        if answer.is_done:
+            self._end(call, answer, now)
+        else:
+            self.waiting.park(answer, call.connection, call)
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
         if call.handler.decides and not self.quorum.is_settled:
             return self.control.settled(now)
         try:
-            answer: Answer | Wait | None = call.handler.handle(self, call, now)
+            return call.handler.handle(self, call, now)
         except KafkaError as error:
-            answer = self._refusal(call, error)
-        return answer
+            return self._refusal(call, error)
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or begins anew."""
@@ -291,15 +286,20 @@ class Broker:
         refuse = call.handler.refuse
         return refuse(call, error) if refuse else refusal(call.api, error)
 
-    def _met_a_bug(self, call: Call, error: Exception) -> None:
-        """An error that nobody foresaw ends this request and its connection, not the node. An assertion that fails does
-        stop it: the node no longer trusts itself.
+    def _on_behalf(self, call: Call, do: Callable[..., None], *args: object) -> None:
+        """What happens meanwhile has this request as its cause. An error that nobody foresaw ends the request and its
+        connection, not the node. An assertion that fails does stop it: the node no longer trusts itself.
         """
-        if isinstance(error, AssertionError):
-            raise error
-        self.waiting.drop(call.connection)
-        self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
-        self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
+        self.trace.cause = (str(call.connection), call.correlation_id)
+        try:
+            do(*args)
+        except AssertionError:
+            raise
+        except Exception as error:
+            self.waiting.drop(call.connection)
+            self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
+            self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
+        self.trace.cause = None
 
     def _answer(self, call: Call, answer: Answer | None) -> None:
         if answer is None:
@@ -313,42 +313,25 @@ class Broker:
             self._answered_bytes += sum(map(len, frame))
             self.outbox.append(Reply(call.connection, frame))
 
-    def _attempt(self, parked: Parked, now: Now, expired: bool) -> None:
-        call: Call = parked.request
-        self.trace.cause = (str(call.connection), call.correlation_id)
-        try:
-            parked.wait.attempt(now, expired)
-        except Exception as error:
-            self._met_a_bug(call, error)
-        self.trace.cause = None
-
     def _wake(self, now: Now) -> None:
         """Who waits for what has moved looks again, until nothing moves; who has ended is answered."""
         self.groups.settle(now)
         try:
             while True:
                 if self.waiting.has_ended:
-                    self._answer_ended(now)
+                    for parked in self.waiting.ended():
+                        self._on_behalf(parked.request, self._end, parked.request, parked.wait, now)
                 if self._moved:
                     key, size_bytes = self._moved.popleft()
                     self._followers(key, now)
                     self._ready += self.waiting.moved(key, size_bytes)
                 elif self._ready and self._has_room:
-                    self._attempt(self._ready.popleft(), now, expired=False)
+                    parked = self._ready.popleft()
+                    self._on_behalf(parked.request, parked.wait.attempt, now)
                 else:
                     return
         except KafkaError as error:
             self.storage_failed(error)
-
-    def _answer_ended(self, now: Now) -> None:
-        for parked in self.waiting.ended():
-            call: Call = parked.request
-            self.trace.cause = (str(call.connection), call.correlation_id)
-            try:
-                self._end(call, parked.wait, now)
-            except Exception as error:
-                self._met_a_bug(call, error)
-            self.trace.cause = None
 
     @property
     def _has_room(self) -> bool:

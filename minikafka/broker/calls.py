@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.effects import Connection
+from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.clock import Now
+    from minikafka.broker.broker import Broker as Broker
+else:
+    Broker = object  # broker.py imports the handlers: to them it is a name in their signatures
 
 
 @dataclass(slots=True)

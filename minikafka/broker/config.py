@@ -167,11 +167,8 @@ def parse(row: Config, text: str) -> Any:
     for part in parts:
         if row.choices and part not in row.choices:
             listed = ", ".join(row.choices)
-            raise _invalid(
-                row,
-                part,
-                f"String must be one of: {listed}" if len(row.choices) > 1 else f"minikafka honours only {listed}",
-            )
+            several = len(row.choices) > 1
+            raise _invalid(row, part, f"{'String must be one of:' if several else 'minikafka honours only'} {listed}")
     return text
 
 
@@ -188,7 +185,8 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
     checked = _checked(configs, TOPIC_CONFIGS, "topic config name")
-    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in _COMPACTION_LAGS)
+    lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
     if shortest > longest:
         raise KafkaError(
             Error.INVALID_CONFIG,
@@ -207,8 +205,6 @@ def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
-
-_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
 
@@ -246,8 +242,7 @@ class BrokerConfig:
 
     def broker_value(self, image: Image, broker_id: int, name: str) -> Value:
         """A broker config with its levels."""
-        row = BROKER_CONFIGS[name]
-        return _strongest(row, self._broker_levels(image, broker_id, name))
+        return _strongest(BROKER_CONFIGS[name], self._broker_levels(image, broker_id, name))
 
     def topic_value(self, image: Image, broker_id: int, topic: str, name: str) -> Value:
         """A topic config with its levels, those of the broker config behind it included."""
@@ -301,13 +296,11 @@ def unusable_configs(image: Image) -> Iterator[str]:
 def _number(row: Config, text: str) -> int | float:
     largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
     try:
-        if "_" in text:  # Python's own, in 1_000
-            raise ValueError
         number = float(text) if row.type is Type.DOUBLE else int(text)
+        if "_" in text or not -largest - 1 <= number <= largest:  # 1_000 is Python's own
+            raise ValueError
     except ValueError:
         raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
-    if not -largest - 1 <= number <= largest:
-        raise _invalid(row, text, f"Not a number of type {row.type.name}")
     if row.lowest is not None and number < row.lowest:
         raise _invalid(row, text, f"Value must be at least {row.lowest}")
     if row.highest is not None and number > row.highest:

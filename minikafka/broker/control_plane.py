@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from minikafka.broker.calls import Broker
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 TIMEOUT_MS = 30_000
 
@@ -69,21 +66,21 @@ class ControlPlane:
         if not records:
             return answer()
         offset = self._broker.quorum.append(records, now)
+        return self._wait(lambda: answer() if self._broker.quorum.applied_offset >= offset else None, now)
 
-        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-            return answer() if self._broker.quorum.applied_offset >= offset else None
-
-        return Wait([("metadata",)], now.monotonic_ms + TIMEOUT_MS, attempt)
+    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
+        """Where the partitions of a new topic go, if it is for the controller to choose."""
+        first = int(self._broker.random.random() * 2**16)
+        return controller.place(self._broker.image, partitions, replication_factor, first)
 
     def settled(self, now: Now) -> Wait:
         """The controller decides on committed state only: a request that comes while a decision is not committed yet
         waits, and then begins.
         """
+        return self._wait(lambda: {} if self._broker.quorum.is_settled else None, now, again=True)
 
-        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-            return {} if self._broker.quorum.is_settled else None
-
-        return Wait([("metadata",)], now.monotonic_ms + TIMEOUT_MS, attempt, again=True)
+    def _wait(self, attempt: Callable[[], Answer | None], now: Now, again: bool = False) -> Wait:
+        return Wait([("metadata",)], now.monotonic_ms + TIMEOUT_MS, lambda *_: attempt(), again=again)
 
     def next_producer_id(self, now: Now) -> int | Wait:
         """A producer id that was never given before (KIP-730: out of a block that the controller hands out). Without

@@ -1,29 +1,25 @@
 """The groups that this node coordinates: those whose partition of `__consumer_offsets` it leads.
 
-Handlers ask here. A question becomes an operation of the runtime (coordinators/runtime.py), which may be done at once
-or must wait: for the high watermark, or for other members of the group. Then the request is parked until it is done.
+Handlers ask here. A question becomes a request to the runtime (coordinators/runtime.py), which may be done at once or
+must wait: for the high watermark, or for other members of the group. Then the request is parked until it is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from uuid import UUID
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
-from minikafka.coordinators.runtime import Codec, Decision, Runtime
+from minikafka.coordinators.runtime import Decision, Runtime
 from minikafka.trace import Cause
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import MAX_STRING_BYTES
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
@@ -34,14 +30,13 @@ OF_MEMBERS = (
 Ask = Callable[[Groups, Wait, Now], Decision]
 
 
-class GroupCoordinator:
+class GroupCoordinator(Runtime):
     """This node's part of the groups."""
 
     def __init__(self, broker: Broker) -> None:
+        super().__init__(self._new_groups, broker.config["offsets.commit.timeout.ms"], broker.notice)
         self._broker = broker
         self._topics_went = False
-        codec = Codec(encode_coordinator_record, decode_coordinator_record)
-        self._runtime = Runtime(self._new_state, codec, broker.config["offsets.commit.timeout.ms"], broker.notice)
 
     # -- life
 
@@ -63,28 +58,21 @@ class GroupCoordinator:
                 self._lead_or_not(number, topic.partitions[number])
         elif record.name == "RemoveTopicRecord":
             if topic is None:
-                self._runtime.close()
+                self.close()
             self._topics_went = True
 
     def settle(self, now: Now) -> None:
-        """After metadata records were followed: once for all topics that went."""
-        if self._topics_went:
-            self._topics_went = False
-            self._forget_offsets(now)
-
-    def high_watermark_advanced(self, partition: int, now: Now) -> None:
-        """Records of a partition of the offsets topic are committed."""
-        self._runtime.high_watermark_advanced(partition, now)
-
-    def tick(self, now: Now, budget_bytes: int) -> None:
-        self._runtime.tick(now, budget_bytes)
-
-    def next_deadline(self) -> int | None:
-        return self._runtime.next_deadline()
-
-    def close(self) -> None:
-        """Whoever waits is told to look for another coordinator."""
-        self._runtime.close()
+        """After metadata records were followed, once for all topics that went: the offsets committed for them are
+        forgotten, as a topic that is made in their place begins anew.
+        """
+        if not self._topics_went:
+            return
+        self._topics_went = False
+        topics = self._broker.image.topics
+        for offsets in [self._groups(number).offsets for number, shard in self.shards.items() if shard.is_loaded]:
+            for group_id in offsets.groups():
+                for topic in [topic for topic in offsets.topics(group_id) if topic not in topics]:
+                    self.ask(group_id, lambda groups, *_, of=(group_id, topic): groups.forget_topic(*of), now)
 
     # -- for handlers
 
@@ -99,15 +87,11 @@ class GroupCoordinator:
 
     def state(self, group_id: str) -> Groups:
         """To read a group. Errors: as of partition(), COORDINATOR_LOAD_IN_PROGRESS."""
-        state = self._runtime.shard(self.partition(group_id)).state
-        assert isinstance(state, Groups)
-        return state
+        return self._groups(self.partition(group_id))
 
     def loaded(self) -> list[Groups]:
         """All that this node coordinates. Errors: COORDINATOR_LOAD_IN_PROGRESS."""
-        return [
-            state for number in self._runtime.shards if isinstance(state := self._runtime.shard(number).state, Groups)
-        ]
+        return [self._groups(partition) for partition in self.shards]
 
     def ask(self, group_id: str, ask: Ask, now: Now) -> Wait:
         """Ask a group to decide. The answer, or the error, comes when that is committed, or when the group says."""
@@ -115,7 +99,7 @@ class GroupCoordinator:
         try:
             partition, state = self.partition(group_id), self.state(group_id)
             because = partial(self._because, self._broker.trace.cause)
-            self._runtime.submit(partition, group_id, lambda now: because(ask(state, wait, now)), wait, now)
+            self.submit(partition, group_id, lambda now: because(ask(state, wait, now)), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 self._broker.storage_failed(error)
@@ -124,18 +108,14 @@ class GroupCoordinator:
 
     def creation(self) -> list[MetadataRecord]:
         """The records that make the offsets topic; none if it is there."""
-        broker = self._broker
-        if OFFSETS_TOPIC in broker.image.topics:
+        image, config = self._broker.image, self._broker.config
+        if OFFSETS_TOPIC in image.topics:
             return []
-        factor = min(broker.config["offsets.topic.replication.factor"], len(broker.image.live_brokers()))
-        partitions = broker.config["offsets.topic.num.partitions"]
-        placement = controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
-        configs = {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(broker.config["offsets.topic.segment.bytes"]),
-        }
-        return controller.create_topic(broker.image, OFFSETS_TOPIC, broker.random_uuid(), placement, configs)
+        factor = min(config["offsets.topic.replication.factor"], len(image.live_brokers()))
+        segment_bytes = str(config["offsets.topic.segment.bytes"])
+        configs = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": segment_bytes}
+        placement = self._broker.control.place(config["offsets.topic.num.partitions"], factor)
+        return controller.create_topic(image, OFFSETS_TOPIC, self._broker.random_uuid(), placement, configs)
 
     def tell_refusal(self, request: Call, answer: Answer) -> None:
         """The trace event of a refused request of a member, by whatever the API calls it."""
@@ -152,7 +132,12 @@ class GroupCoordinator:
 
     # -- inside
 
-    def _new_state(self, partition: int) -> Groups:
+    def _groups(self, partition: int) -> Groups:
+        state = self.shard(partition).state
+        assert isinstance(state, Groups)
+        return state
+
+    def _new_groups(self, partition: int) -> Groups:
         broker = self._broker
         return Groups(partition, broker.config, broker.image, self._new_member_id, broker.trace)
 
@@ -160,9 +145,7 @@ class GroupCoordinator:
         """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it gets too long."""
         if len(prefix.encode()) > MOST_PREFIX_BYTES:
             raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "The member id would be longer than a string may be.")
-        hexadecimal = self._broker.random_uuid().hex()
-        parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20], hexadecimal[20:])
-        return "-".join((prefix, *parts))
+        return f"{prefix}-{UUID(bytes=self._broker.random_uuid())}"
 
     def _because(self, cause: Cause | None, decision: Decision) -> Decision:
         """Whenever a decision changes something, the trace tells the request that it was for."""
@@ -180,23 +163,6 @@ class GroupCoordinator:
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
         if partition.leader == self._broker.node_id:
-            self._runtime.elected(number, self._broker.replicas.leader(OFFSETS_TOPIC, number))
+            self.elected(number, self._broker.replicas.leader(OFFSETS_TOPIC, number))
         else:
-            self._runtime.resigned(number)
-
-    def _forget_offsets(self, now: Now) -> None:
-        """Forget offsets of topics that are gone: a topic that is made in their place begins anew."""
-        topics = self._broker.image.topics
-        for groups in self._states():
-            for group_id in groups.offsets.groups():
-                for topic in groups.offsets.topics(group_id):
-                    if topic not in topics:
-                        self.ask(group_id, partial(forget_topic, group_id, topic), now)
-
-    def _states(self) -> list[Groups]:
-        shards = [shard for shard in self._runtime.shards.values() if shard.loading is None]
-        return [shard.state for shard in shards if isinstance(shard.state, Groups)]
-
-
-def forget_topic(group_id: str, topic: str, groups: Groups, *_: object) -> Decision:
-    return groups.forget_topic(group_id, topic)
+            self.resigned(number)

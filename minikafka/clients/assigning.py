@@ -10,14 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from minikafka.clients.assignors import member_from_subscription, subscription_user_data
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.assignors import (
-    ASSIGNORS,
-    Member,
-    NamedAssignor,
-    member_from_subscription,
-    subscription_user_data,
-)
+from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minikafka.clients import assigning
-from minikafka.coordinators.assignors import NamedAssignor, problems
+from minikafka.clients.assignors import problems
+from minikafka.coordinators.assignors import NamedAssignor
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 

@@ -36,8 +36,8 @@ from functools import partial
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators import classic_records as records
 from minikafka.coordinators.classic_members import CONSUMER, ClassicMember, Members, subscribed_topics
-from minikafka.coordinators.classic_records import empty_group_metadata, group_metadata, restored, tell_assignment
 from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE, TRANSITIONS
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.runtime import CoordinatorRecord, Decision
@@ -61,12 +61,7 @@ class ClassicGroup:
     type = "classic"
 
     def __init__(
-        self,
-        group_id: str,
-        initial_delay_ms: int,
-        max_size: int,
-        new_member_id: Callable[[str], str],
-        trace: Trace,
+        self, group_id: str, initial_delay_ms: int, max_size: int, new_member_id: Callable[[str], str], trace: Trace
     ) -> None:
         self.group_id = group_id
         self.state = EMPTY
@@ -157,7 +152,7 @@ class ClassicGroup:
             answer["skip_assignment"] = member_id == members.leader  # KIP-814
         else:  # a leader can't be told not to assign: it isn't told that it leads
             answer |= {"leader": self.members.leader or "", "members": []}
-        record = group_metadata(self, members, shares, now)
+        record = records.group_metadata(self, members, shares, now)
         return Decision([record], answer, partial(self._replace, former_id, member))
 
     def _join_again(self, wait: Wait, member: ClassicMember, request: Message) -> Decision:
@@ -170,7 +165,7 @@ class ClassicGroup:
         if self.state == EMPTY:
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         who = f"{member.client_id}, {'which leads' if leads and unchanged else 'whose subscription changed'},"
-        return Decision(change=partial(self._update_and_join, wait, asks, f"{who} joins again"))
+        return Decision(change=partial(self._wait_to_join, wait, asks, f"{who} joins again"))
 
     def _joined(self, member_id: str, members: Members) -> Answer:
         """The answer to a JoinGroup. The leader also gets everybody's metadata, to assign by."""
@@ -183,7 +178,6 @@ class ClassicGroup:
             for each in (members.values() if member_id == members.leader else ())
         ]
         return {
-            "error_code": Error.NONE,
             "generation_id": self.generation,
             "protocol_type": self.protocol_type,
             "protocol_name": self.protocol,
@@ -203,21 +197,17 @@ class ClassicGroup:
         if self.state == PREPARING:
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
         if self.state == STABLE:
-            return Decision((), self._share(self.shares.get(member_id, b"")), partial(self._has_synced, member_id))
+            share = self._share(self.shares.get(member_id, b""))
+            return Decision((), share, lambda now: self.unsynced.pop(member_id, None))
         if member_id != self.members.leader:
             return Decision(change=partial(self._await_share, wait, member_id))
         shares = {each.member_id: bytes(each.assignment) for each in request.assignments}
-        record = group_metadata(self, self.members, shares, now)
+        record = records.group_metadata(self, self.members, shares, now)
         answer = self._share(shares.get(member_id, b""))
         return Decision([record], answer, partial(self._hand_out, shares), self._could_not_assign)
 
     def _share(self, share: bytes) -> Answer:
-        return {
-            "error_code": Error.NONE,
-            "protocol_type": self.protocol_type,
-            "protocol_name": self.protocol,
-            "assignment": share,
-        }
+        return {"protocol_type": self.protocol_type, "protocol_name": self.protocol, "assignment": share}
 
     def heartbeat(self, request: Message) -> Decision:
         """Heartbeat: the member lives, and learns whether it must join again."""
@@ -282,6 +272,9 @@ class ClassicGroup:
 
     # -- questions of others
 
+    def describe(self) -> Answer:
+        return records.describe(self)
+
     def offsets_age_from(self, commit_ms: int) -> int | None:
         """From when on a committed offset gets old (KIP-211): not while members may come and go; from the moment when
         the last one left; for groups that never had any, from the commit.
@@ -302,7 +295,7 @@ class ClassicGroup:
         """In a replay the group becomes what its GroupMetadata says."""
         self.generation, self.protocol = value.generation, value.protocol
         self.protocol_type = value.protocol_type or None
-        self.members = restored(value)
+        self.members = records.restored(value)
         self.shares = {each.member_id: bytes(each.assignment) for each in value.members}
         self.state = STABLE if self.members else EMPTY
         self.empty_since_ms = value.current_state_timestamp if value.current_state_timestamp >= 0 else None
@@ -337,13 +330,8 @@ class ClassicGroup:
         self._promised.discard(member.member_id)
         self._new.add(member.member_id)
         self._sessions.set(member.member_id, now.monotonic_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self.members.put(member)
         self._tell_joined(member, Reason("new", request.reason or "it is new"))
-        return self._wait_to_join(wait, member.member_id, f"{member.client_id} joins", now)
-
-    def _update_and_join(self, wait: Wait, member: ClassicMember, why: str, now: Now) -> Decision | None:
-        self.members.put(member)
-        return self._wait_to_join(wait, member.member_id, why, now)
+        return self._wait_to_join(wait, member, f"{member.client_id} joins", now)
 
     def _replace(self, former_id: str, member: ClassicMember, now: Now) -> None:
         """A static member is another process now. The former one is fenced."""
@@ -359,10 +347,12 @@ class ClassicGroup:
 
     def _replace_and_join(self, wait: Wait, former_id: str, member: ClassicMember, now: Now) -> Decision | None:
         self._replace(former_id, member, now)
-        return self._wait_to_join(wait, member.member_id, f"static member {member.instance_id} is back", now)
+        return self._wait_to_join(wait, member, f"static member {member.instance_id} is back", now)
 
-    def _wait_to_join(self, wait: Wait, member_id: str, why: str, now: Now) -> Decision | None:
-        """A member waits behind the barrier; if there is none yet, it goes up."""
+    def _wait_to_join(self, wait: Wait, member: ClassicMember, why: str, now: Now) -> Decision | None:
+        """A member, as it describes itself now, waits behind the barrier; if there is none yet, it goes up."""
+        member_id = member.member_id
+        self.members.put(member)
         self._end(self.joining, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID, "member_id": member_id})
         self.joining[member_id] = wait
         self.heard(member_id, now)
@@ -446,7 +436,7 @@ class ClassicGroup:
         self.unsynced.clear()
         if not self.members:
             become_empty = partial(self._become_empty, self.generation + 1)
-            record = empty_group_metadata(self, self.generation + 1, now)
+            record = records.empty_group_metadata(self, self.generation + 1, now)
             return Decision([record], None, become_empty, lambda _, now: become_empty(now))  # written or not
         if not self.members.elect_leader(self.joining):  # only absent static ones
             again_ms = max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)
@@ -477,13 +467,10 @@ class ClassicGroup:
         self.topics = self._subscribed()
         self._move(Reason("nobody_joined", "no member is left"))
 
-    def _has_synced(self, member_id: str, now: Now) -> None:
-        self.unsynced.pop(member_id, None)
-
     def _await_share(self, wait: Wait, member_id: str, now: Now) -> None:
         self._end(self.syncing, member_id, {"error_code": Error.UNKNOWN_MEMBER_ID})  # a connection ago
         self.syncing[member_id] = wait
-        self._has_synced(member_id, now)
+        self.unsynced.pop(member_id, None)
         self.heard(member_id, now)
 
     def _hand_out(self, shares: Mapping[str, bytes], now: Now) -> None:
@@ -491,12 +478,12 @@ class ClassicGroup:
         self.shares = shares
         self._move(Reason("leader_assigned", "the leader has assigned"))
         if self._trace:
-            tell_assignment(self._trace, self)
+            records.tell_assignment(self._trace, self)
         for member_id in self.members:
             if member_id in self.syncing:
                 self._end(self.syncing, member_id, self._share(shares.get(member_id, b"")))
                 self.heard(member_id, now)
-        self._has_synced(self.members.leader or "", now)
+        self.unsynced.pop(self.members.leader or "", None)
         self.heard(self.members.leader or "", now)
 
     def _could_not_assign(self, error: KafkaError, now: Now) -> None:
@@ -569,6 +556,4 @@ class ClassicGroup:
             self._trace.emit("MemberLeft", group=self.group_id, member=member_id, client=client_id, why=why)
 
     def _subscribed(self) -> set[str] | None:
-        if self.protocol_type != CONSUMER:
-            return None
-        return subscribed_topics(self.members, self.protocol or "")
+        return subscribed_topics(self.members, self.protocol or "") if self.protocol_type == CONSUMER else None

@@ -212,7 +212,10 @@ class ConsumerGroup:
         Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is not None or member_epoch >= 0:
-            messages.check_same_epoch(self._member(member_id or ""), member_epoch)
+            expected = self._member(member_id or "").member_epoch
+            if member_epoch != expected:
+                why = f"The received member epoch {member_epoch} does not match the expected member epoch {expected}."
+                raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in self.state.subscribers
@@ -227,7 +230,10 @@ class ConsumerGroup:
     # -- the steps of a heartbeat
 
     def _go_on(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        self._refuse_if_full(body.member_id)
+        limit = self._config["group.consumer.max.size"]
+        if len(self.state.members) >= limit and body.member_id not in self.state.members:
+            why = f"The consumer group has reached its maximum capacity of {limit} members."
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
         if step.member != step.was:
@@ -371,13 +377,6 @@ class ConsumerGroup:
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         value = {"epoch": epoch, "metadata_hash": seen.hash}
         return CoordinatorRecord("ConsumerGroupMetadata", {"group_id": self.group_id}, value)
-
-    def _refuse_if_full(self, member_id: str) -> None:
-        limit = self._config["group.consumer.max.size"]
-        if len(self.state.members) >= limit and member_id not in self.state.members:
-            raise KafkaError(
-                Error.GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {limit} members."
-            )
 
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)

@@ -105,13 +105,6 @@ def check_commit(member: ConsumerMember, body: Message, version: int, image: Ima
             )
 
 
-def check_same_epoch(member: ConsumerMember, received: int) -> None:
-    """Errors: STALE_MEMBER_EPOCH."""
-    expected = member.member_epoch
-    if received != expected:
-        raise stale(f"The received member epoch {received} does not match the expected member epoch {expected}.")
-
-
 def stale(message: str) -> KafkaError:
     return KafkaError(Error.STALE_MEMBER_EPOCH, message)
 
@@ -150,7 +143,6 @@ def answer(member: ConsumerMember, heartbeat_interval_ms: int, tell_assignment: 
 def described(group_id: str, state: ConsumerGroupState, assignor: str, image: Image) -> dict[str, Any]:
     """A DescribedGroup of ConsumerGroupDescribe."""
     return {
-        "error_code": Error.NONE,
         "group_id": group_id,
         "group_state": state.name,
         "group_epoch": state.group_epoch,

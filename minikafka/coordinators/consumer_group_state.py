@@ -7,9 +7,8 @@ compaction removed some on the way, the state at the end still is.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
-from minikafka.coordinators.consumer_member import LEAVE_EPOCH, ConsumerMember, MemberState, TopicPartition, flat
+from minikafka.coordinators.consumer_member import ConsumerMember, MemberState, TopicPartition, flat
 from minikafka.wire.schema import Message
 
 FIRST_EPOCH = 1  # of a group without records
@@ -48,15 +47,32 @@ class ConsumerGroupState:
         return "Stable" if self._stable_at[self.assignment_epoch] == len(self.members) else "Reconciling"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in a record of this group."""
-        APPLY[name](self, key, value)
+        """Take in a record of this group. Subscriptions by regular expression are refused here; those that Apache Kafka
+        wrote match nothing.
+        """
+        match name:
+            case "ConsumerGroupMetadata":
+                self.group_epoch = FIRST_EPOCH if value is None else value.epoch
+                self.metadata_hash = 0 if value is None else value.metadata_hash
+            case "ConsumerGroupPartitionMetadata":
+                self.has_partition_metadata = value is not None  # of Kafka 4.0 and before; metadata_hash replaced it
+            case "ConsumerGroupTargetAssignmentMetadata":
+                self.assignment_epoch = NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
+                self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+            case "ConsumerGroupTargetAssignmentMember" if value is not None:
+                self.target[key.member_id] = frozenset(flat(value.topic_partitions))
+            case "ConsumerGroupTargetAssignmentMember":
+                self.target.pop(key.member_id, None)
+            case "ConsumerGroupMemberMetadata":
+                was = self._take_out(key.member_id)
+                if value is not None:
+                    self._put(was.with_metadata(value))
+            case "ConsumerGroupCurrentMemberAssignment" if value is not None or key.member_id in self.members:
+                was = self._take_out(key.member_id)
+                self._put(was.without_assignment() if value is None else was.with_current_assignment(value))
 
-    def replace_member(self, was: ConsumerMember | None, member: ConsumerMember | None) -> None:
-        """Put a member in the place of another, and everything that follows from members."""
-        if was is not None:
-            self._forget(was)
-        if member is None:
-            return
+    def _put(self, member: ConsumerMember) -> None:
+        """A member, and everything that follows from members."""
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -66,7 +82,11 @@ class ConsumerGroupState:
         if member.state is MemberState.STABLE:
             self._stable_at[member.member_epoch] += 1
 
-    def _forget(self, member: ConsumerMember) -> None:
+    def _take_out(self, member_id: str) -> ConsumerMember:
+        """The member, which is here no longer; a new one, if it wasn't."""
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return ConsumerMember(member_id)
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
             del self.static_members[member.instance_id]
         for topic in member.subscribed_topic_names:
@@ -80,57 +100,4 @@ class ConsumerGroupState:
             self._stable_at[member.member_epoch] -= 1
             if not self._stable_at[member.member_epoch]:
                 del self._stable_at[member.member_epoch]
-        del self.members[member.member_id]
-
-
-def _group(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    state.group_epoch = FIRST_EPOCH if value is None else value.epoch
-    state.metadata_hash = 0 if value is None else value.metadata_hash
-
-
-def _partition_metadata(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    state.has_partition_metadata = value is not None  # of Kafka 4.0 and before; metadata_hash has replaced it
-
-
-def _member(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    was = state.members.get(key.member_id)
-    if value is not None:
-        state.replace_member(was, (was or ConsumerMember(key.member_id)).with_metadata(value))
-    elif was is not None:
-        state.replace_member(was, None)
-
-
-def _current_assignment(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    was = state.members.get(key.member_id)
-    if value is not None:
-        state.replace_member(was, (was or ConsumerMember(key.member_id)).with_current_assignment(value))
-    elif was is not None:
-        gone = replace(was, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
-        state.replace_member(was, replace(gone, assigned_partitions={}, partitions_pending_revocation={}))
-
-
-def _target(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    if value is not None:
-        state.target[key.member_id] = frozenset(flat(value.topic_partitions))
-    else:
-        state.target.pop(key.member_id, None)
-
-
-def _target_epoch(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    state.assignment_epoch = NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
-    state.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
-def _regular_expression(state: ConsumerGroupState, key: Message, value: Message | None) -> None:
-    """Subscriptions by regular expression are refused here; those that Apache Kafka wrote match nothing."""
-
-
-APPLY = {
-    "ConsumerGroupMetadata": _group,
-    "ConsumerGroupPartitionMetadata": _partition_metadata,
-    "ConsumerGroupMemberMetadata": _member,
-    "ConsumerGroupTargetAssignmentMetadata": _target_epoch,
-    "ConsumerGroupTargetAssignmentMember": _target,
-    "ConsumerGroupCurrentMemberAssignment": _current_assignment,
-    "ConsumerGroupRegularExpression": _regular_expression,
-}
+        return member

@@ -23,6 +23,12 @@ JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a he
 TopicPartition = tuple[bytes, int]
 Assignment = Mapping[TopicPartition, int]  # -> the member epoch at which it was assigned (KIP-1251)
 
+# What the metadata record says of a member, besides the topics that it reads.
+SAID = (
+    "instance_id", "rack_id", "client_id", "client_host", "subscribed_topic_regex", "server_assignor",
+    "rebalance_timeout_ms",
+)  # fmt: skip
+
 
 class MemberState(IntEnum):
     """Where a member is on its way to the target; numbered as in the record."""
@@ -70,17 +76,8 @@ class ConsumerMember:
 
     def with_metadata(self, value: Message) -> ConsumerMember:
         """After its ConsumerGroupMemberMetadata."""
-        return replace(
-            self,
-            instance_id=value.instance_id,
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))),
-            subscribed_topic_regex=value.subscribed_topic_regex,
-            server_assignor=value.server_assignor,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-        )
+        said = {name: getattr(value, name) for name in SAID}
+        return replace(self, subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))), **said)
 
     def with_current_assignment(self, value: Message) -> ConsumerMember:
         """After its ConsumerGroupCurrentMemberAssignment."""
@@ -94,16 +91,14 @@ class ConsumerMember:
             partitions_pending_revocation=_with_epochs(value.partitions_pending_revocation, value.member_epoch),
         )
 
+    def without_assignment(self) -> ConsumerMember:
+        """After a tombstone of its ConsumerGroupCurrentMemberAssignment."""
+        gone = replace(self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
+        return replace(gone, assigned_partitions={}, partitions_pending_revocation={})
+
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
-        value = {
-            "instance_id": self.instance_id,
-            "rack_id": self.rack_id,
-            "client_id": self.client_id,
-            "client_host": self.client_host,
+        value = {name: getattr(self, name) for name in SAID} | {
             "subscribed_topic_names": list(self.subscribed_topic_names),
-            "subscribed_topic_regex": self.subscribed_topic_regex,
-            "rebalance_timeout_ms": self.rebalance_timeout_ms,
-            "server_assignor": self.server_assignor,
             "classic_member_metadata": None,  # not the default: that would be a member of the classic protocol
         }
         key = {"group_id": group_id, "member_id": self.member_id}
@@ -129,12 +124,9 @@ def target_record(group_id: str, member_id: str, partitions: Iterable[TopicParti
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     """Remove a member. The order is Kafka's, which refuses to load another one."""
+    kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
     key = {"group_id": group_id, "member_id": member_id}
-    return [
-        CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, None),
-        CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, None),
-        CoordinatorRecord("ConsumerGroupMemberMetadata", key, None),
-    ]
+    return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:

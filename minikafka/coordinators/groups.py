@@ -20,7 +20,7 @@ from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import CONSUMER
-from minikafka.coordinators.classic_records import describe, empty_group_metadata
+from minikafka.coordinators.classic_records import empty_group_metadata
 from minikafka.coordinators.consumer_group import Configs, ConsumerGroup, Draft
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, fetched, forgotten, offset_commit
@@ -28,6 +28,7 @@ from minikafka.coordinators.runtime import CoordinatorRecord, Decision
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
 
 Group = ClassicGroup | ConsumerGroup
 
@@ -55,21 +56,25 @@ class Groups:
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """One committed record, live or in a replay."""
+        group_id = key.group if name in ("OffsetCommit", "GroupMetadata") else key.group_id
+        group = self.groups.get(group_id)
         if name == "OffsetCommit":
-            if value is not None and key.group not in self.groups:
-                self._classic_to_fill(key.group)  # of consumers that assign partitions by hand: it has no record
+            if value is not None and group is None:  # of consumers that assign partitions by hand: it has no record
+                self.groups[group_id] = self._new_classic(group_id)
             self.offsets.apply(key, value)
-        elif name == "GroupMetadata":
-            if value is None:
-                self._drop(key.group, ClassicGroup)
-            else:
-                group = self._classic_to_fill(key.group)
-                if not self._live:  # live, its decision changes it
-                    group.restore(value)
-        elif value is None and name == "ConsumerGroupMetadata":
-            self._drop(key.group_id, ConsumerGroup)
-        elif value is not None or isinstance(self.groups.get(key.group_id), ConsumerGroup):
-            self._consumer_to_fill(key.group_id).apply(name, key, value)
+        elif name == "GroupMetadata" and value is not None:
+            if not isinstance(group, ClassicGroup):
+                group = self.groups[group_id] = self._new_classic(group_id)
+            if not self._live:  # live, its decision changes it
+                group.restore(value)
+        elif value is None and name in ("GroupMetadata", "ConsumerGroupMetadata"):
+            if isinstance(group, ClassicGroup if name == "GroupMetadata" else ConsumerGroup):
+                del self.groups[group_id]
+                self._looks.set(group_id, None)
+        elif value is not None or isinstance(group, ConsumerGroup):
+            if not isinstance(group, ConsumerGroup):
+                group = self.groups[group_id] = self._new_consumer(group_id)
+            group.apply(name, key, value)
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over."""
@@ -149,19 +154,17 @@ class Groups:
         if group is not None and group.state_name != "Empty":
             why = f"Cannot upgrade classic group {request.group_id} to consumer group"
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"{why} because online upgrade is disabled.")
-        new = self._new_consumer(request.group_id)
-        return self._decided(
-            request.group_id, new.heartbeat(request, *client, now), group.tombstones() if group else ()
-        )
+        draft = self._new_consumer(request.group_id).heartbeat(request, *client, now)
+        return self._decided(request.group_id, draft, group.tombstones() if group else ())
 
     def _decided(self, group_id: str, draft: Draft, before: Sequence[CoordinatorRecord] = ()) -> Decision:
-        return Decision([*before, *draft.records], draft.answer, partial(self._committed, group_id, draft))
+        def change(now: Now) -> None:
+            self._look_later_if_new(group_id, now)
+            group = self.groups.get(group_id)
+            if isinstance(group, ConsumerGroup):
+                group.committed(draft, now)
 
-    def _committed(self, group_id: str, draft: Draft, now: Now) -> None:
-        self._look_later_if_new(group_id, now)
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            group.committed(draft, now)
+        return Decision([*before, *draft.records], draft.answer, change)
 
     # -- offsets
 
@@ -173,23 +176,18 @@ class Groups:
         elif request.generation_id_or_member_epoch >= 0:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
         limit = self._config["offset.metadata.max.bytes"]
-        records, topics, told = [], [], []
+        records, results, told = [], [], []
         for topic in request.topics:
-            results = []
             known = self._image.topics.get(topic.name)
             topic_id = known.topic_id if known else bytes(16)
             for partition in topic.partitions:
                 too_long = len(partition.committed_metadata or "") > limit
                 error = Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE
-                results.append({"partition_index": partition.partition_index, "error_code": error})
+                results.append((topic.name, {"partition_index": partition.partition_index, "error_code": error}))
                 if not too_long:
-                    retention_ms = request.retention_time_ms
-                    records.append(
-                        offset_commit(request.group_id, topic.name, topic_id, partition, retention_ms, now.wall_ms)
-                    )
+                    records.append(offset_commit(request, topic.name, topic_id, partition, now.wall_ms))
                     if self._trace:
                         told.append(self._commit_event(request, topic.name, partition))
-            topics.append({"name": topic.name, "topic_id": topic.topic_id, "partitions": results})
 
         def change(now: Now) -> None:
             self._look_later_if_new(request.group_id, now)
@@ -198,7 +196,7 @@ class Groups:
             for detail in told:
                 self._trace.emit("OffsetCommitted", **detail)
 
-        return Decision(records, {"topics": topics}, change)
+        return Decision(records, {"topics": nested(results)}, change)
 
     def fetch(self, request: Message, member_id: str | None, member_epoch: int) -> Answer:
         """OffsetFetch of one group. topics null: all. An offset that was never committed reads as -1."""
@@ -206,16 +204,12 @@ class Groups:
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
         if request.topics is None:
-            asked = {topic: None for topic in self.offsets.topics(request.group_id)}
-        else:
-            asked = {topic.name: topic.partition_indexes for topic in request.topics}
-        by_topic: dict[str, list[dict[str, Any]]] = {topic: [] for topic in asked}
-        for topic, partition, committed in self.offsets.of(request.group_id):
-            if topic in asked and asked[topic] is None:
-                by_topic[topic].append(fetched(partition, committed))
-        for topic, partitions in asked.items():
-            for partition in partitions or ():
-                by_topic[topic].append(fetched(partition, self.offsets.get(request.group_id, topic, partition)))
+            parts = self.offsets.of(request.group_id)
+            return {"topics": nested((topic, fetched(number, committed)) for topic, number, committed in parts)}
+        by_topic = {
+            topic.name: [fetched(n, self.offsets.get(request.group_id, topic.name, n)) for n in topic.partition_indexes]
+            for topic in request.topics
+        }
         return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic.items()]}
 
     def delete_offsets(self, request: Message) -> Decision:
@@ -225,47 +219,25 @@ class Groups:
         group = self._existing(request.group_id)
         if group.state_name != "Empty" and group.protocol_type != CONSUMER:
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        records, topics = [], []
+        records, results = [], []
         for topic in request.topics:
             read = group.subscribes_to(topic.name)
             error = Error.GROUP_SUBSCRIBED_TO_TOPIC if read else Error.NONE
-            results = []
             for partition in topic.partitions:
-                results.append({"partition_index": partition.partition_index, "error_code": error})
+                results.append((topic.name, {"partition_index": partition.partition_index, "error_code": error}))
                 if not read and self.offsets.get(request.group_id, topic.name, partition.partition_index):
                     records.append(forgotten(request.group_id, topic.name, partition.partition_index))
-            topics.append({"name": topic.name, "partitions": results})
-        return Decision(records, {"topics": topics})
+        return Decision(records, {"topics": nested(results)})
 
     # -- groups as a whole
 
-    def listed(self) -> list[dict[str, str]]:
-        """As ListGroups shows them."""
-        return [
-            {
-                "group_id": group.group_id,
-                "protocol_type": group.protocol_type or "",
-                "group_state": group.state_name,
-                "group_type": group.type,
-            }
-            for group in self.groups.values()
-        ]
-
-    def describe_classic(self, group_id: str) -> Answer:
-        """DescribeGroups. A group that is not there reads as Dead."""
+    def describe(self, group_id: str, kind: type[Group]) -> Answer:
+        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) of the other kind. Errors:
+        GROUP_ID_NOT_FOUND.
+        """
         group = self.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            why = "not found" if group is None else "is not a classic group"
-            error = KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
-            return {"group_id": group_id, "group_state": "Dead", "error_code": error.error,
-                    "error_message": error.message}  # fmt: skip
-        return describe(group)
-
-    def describe_consumer(self, group_id: str) -> Answer:
-        """ConsumerGroupDescribe (KIP-848). Errors: GROUP_ID_NOT_FOUND."""
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            why = "not found" if group is None else "is not a consumer group"
+        if not isinstance(group, kind):
+            why = "not found" if group is None else f"is not a {kind.type} group"
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} {why}.")
         return group.describe()
 
@@ -303,23 +275,6 @@ class Groups:
 
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(group_id, self._config, self._image, self._trace, self._live)
-
-    def _classic_to_fill(self, group_id: str) -> ClassicGroup:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            group = self.groups[group_id] = self._new_classic(group_id)
-        return group
-
-    def _consumer_to_fill(self, group_id: str) -> ConsumerGroup:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            group = self.groups[group_id] = self._new_consumer(group_id)
-        return group
-
-    def _drop(self, group_id: str, kind: type) -> None:
-        if isinstance(self.groups.get(group_id), kind):
-            del self.groups[group_id]
-            self._looks.set(group_id, None)
 
     def _look_later(self, group_id: str, now: Now) -> None:
         self._looks.set(group_id, now.monotonic_ms + self._config["offsets.retention.check.interval.ms"])

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from minikafka.coordinators.runtime import CoordinatorRecord
-from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
 NOTHING = -1
@@ -69,10 +68,9 @@ class Offsets:
                 del self._by_group[group]
 
 
-def offset_commit(
-    group: str, topic: str, topic_id: bytes, partition: Message, retention_ms: int, wall_ms: int
-) -> CoordinatorRecord:
-    """The record of one committed offset. retention_ms: of an old client (OffsetCommit 2 to 4), else -1."""
+def offset_commit(request: Message, topic: str, topic_id: bytes, partition: Message, wall_ms: int) -> CoordinatorRecord:
+    """The record of one committed offset. Old clients (OffsetCommit 2 to 4) say how long to keep it, others -1."""
+    retention_ms = request.retention_time_ms
     value = {
         "offset": partition.committed_offset,
         "leader_epoch": partition.committed_leader_epoch,
@@ -81,7 +79,7 @@ def offset_commit(
         "expire_timestamp": NOTHING if retention_ms == NOTHING else min(wall_ms + retention_ms, LAST_MS),
         "topic_id": topic_id,
     }
-    return CoordinatorRecord("OffsetCommit", offset_key(group, topic, partition.partition_index), value)
+    return CoordinatorRecord("OffsetCommit", offset_key(request.group_id, topic, partition.partition_index), value)
 
 
 def forgotten(group: str, topic: str, partition: int) -> CoordinatorRecord:
@@ -101,5 +99,4 @@ def fetched(partition: int, committed: Committed | None) -> dict[str, Any]:
         "committed_offset": found.offset,
         "committed_leader_epoch": found.leader_epoch,
         "metadata": found.metadata,
-        "error_code": Error.NONE,
     }

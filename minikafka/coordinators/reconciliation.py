@@ -67,8 +67,9 @@ def reconcile(
 
 def _next_step(member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None) -> ConsumerMember:
     target = [partition for partition in sorted(goal.partitions) if partition[0] in goal.topic_ids]
-    kept = {partition: member.assigned_partitions[partition] for partition in target if _has(member, partition)}
-    surplus = {partition: epoch for partition, epoch in member.assigned_partitions.items() if partition not in kept}
+    has = member.assigned_partitions
+    kept = {partition: has[partition] for partition in target if partition in has}
+    surplus = {partition: epoch for partition, epoch in has.items() if partition not in kept}
     if surplus and _owns_any(owned, surplus):
         return _must_revoke(member, kept, surplus)
     missing = [partition for partition in target if partition not in kept]
@@ -106,10 +107,6 @@ def _must_revoke(
         assigned_partitions=kept,
         partitions_pending_revocation=pending,
     )
-
-
-def _has(member: ConsumerMember, partition: TopicPartition) -> bool:
-    return partition in member.assigned_partitions
 
 
 def _owns_any(owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]) -> bool:

@@ -1,9 +1,10 @@
 """The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`.
 
     uniform   as even as can be, and keeps what it can
-    range     per topic, in blocks, as the clients' range (assignors.py)
+    range     per topic, in blocks: the clients' range (assignors.py), as Java's two give the same
 
-There is no cooperative one: whatever the target, the coordinator hands a partition over only after its owner let go.
+What a member owned is its part of the last target here. There is no cooperative assignor: whatever the target, the
+coordinator hands a partition over only after its owner let go.
 
 `range` gives what Java's RangeAssignor gives. `uniform` leaves the members with as many partitions as Java's
 UniformAssignor does and moves as few, if it is handed the members in Java's order. That is the order of a hash map, and
@@ -12,11 +13,11 @@ decides ties: so with different subscriptions a result can differ, and be as goo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from minikafka.coordinators.assignors import (
     Assignment,
+    Assignor,
     Member,
     Partition,
     assign_range,
@@ -28,27 +29,15 @@ from minikafka.coordinators.assignors import (
 MAX_ROUNDS = 16  # as Java: members whose subscriptions overlap a little could take many
 
 
-class ServerMember(NamedTuple):
-    """One member as the coordinator sees it. assignment: its part of the last target."""
-
-    topics: tuple[str, ...]
-    instance_id: str | None = None
-    assignment: tuple[Partition, ...] = ()
-
-
-ServerAssignor = Callable[[dict[str, ServerMember], dict[str, int]], Assignment]
-
-
-def assign_uniform(members: dict[str, ServerMember], partitions: dict[str, int]) -> Assignment:
+def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
     """Everyone keeps what it had, what is free goes to who has least, then topic by topic is evened out.
 
     While all members want the same topics that is the clients' sticky assignment, and Java's too: equal shares.
     """
-    claims = {member_id: Member(member.topics, member.assignment) for member_id, member in members.items()}
-    subscribers = subscribers_by_topic(list(members), claims, partitions)
+    subscribers = subscribers_by_topic(list(members), members, partitions)
     if all(len(subscribed) == len(members) for subscribed in subscribers.values()):
-        return assign_sticky(claims, partitions)
-    assignment = kept(claims, partitions)
+        return assign_sticky(members, partitions)
+    assignment = kept(members, partitions)
     load = {member: len(share) for member, share in assignment.items()}
     owner = {partition: member for member, share in assignment.items() for partition in share}
 
@@ -107,10 +96,4 @@ def even_out_topic(
         moves += 1
 
 
-def assign_server_range(members: dict[str, ServerMember], partitions: dict[str, int]) -> Assignment:
-    """The clients' range: Java's two give the same."""
-    plain = {member_id: Member(member.topics, instance_id=member.instance_id) for member_id, member in members.items()}
-    return assign_range(plain, partitions)
-
-
-SERVER_ASSIGNORS: dict[str, ServerAssignor] = {"uniform": assign_uniform, "range": assign_server_range}
+SERVER_ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

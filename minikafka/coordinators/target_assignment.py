@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from minikafka.cluster.metadata import Image
+from minikafka.coordinators.assignors import Member
 from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartition
-from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, ServerMember
+from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS
 
 Target = frozenset[TopicPartition]
 
@@ -21,10 +22,10 @@ def assign(
 ) -> dict[str, Target]:
     """The new target of every member. name: the assignor. target: the one until now, for assignors that keep it."""
     subscriptions = {
-        member_id: ServerMember(
+        member_id: Member(
             tuple(topic for topic in members[member_id].subscribed_topic_names if topic in image.topics),
-            members[member_id].instance_id,
             tuple(_by_name(target.get(member_id, ()), image)),
+            instance_id=members[member_id].instance_id,
         )
         for member_id in sorted(members)  # not in the order of their records, which compaction changes
     }

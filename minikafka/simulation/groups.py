@@ -77,7 +77,7 @@ class ConsumerGroups(Topics):
         state = self._group_state(group)
         found = state.groups[group]
         if isinstance(found, ClassicGroup):
-            said = state.describe_classic(group)
+            said = found.describe()
             members = [
                 GroupMember(
                     each["member_id"],
@@ -89,7 +89,7 @@ class ConsumerGroups(Topics):
             ]
             generation, assignor = found.generation, said["protocol_data"]
         else:
-            said = state.describe_consumer(group)
+            said = found.describe()
             members = [
                 GroupMember(each["member_id"], each["client_id"], each["instance_id"], _assigned(each["assignment"]))
                 for each in said["members"]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Self
 
-from minikafka.coordinators.assignors import Assignment, Member, Partition, subscription_user_data
-from minikafka.coordinators.server_assignors import ServerMember
+from minikafka.clients.assignors import subscription_user_data
+from minikafka.coordinators.assignors import Assignment, Member, Partition
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import encode_versioned
 from tests.kafka import SMALL_JVM, kafka_jars
@@ -111,13 +111,13 @@ class JavaAssignors:
         return subscription
 
     def server_side(
-        self, members: Mapping[str, ServerMember], partitions: Mapping[str, int]
+        self, members: Mapping[str, Member], partitions: Mapping[str, int]
     ) -> tuple[list[str], dict[str, Assignment]]:
         """What each of the broker's assignors answers, by name; and in which order Java has the members."""
         java_members, owners = self.hash_map(), self.hash_map()
         for member_id, member in members.items():
             java_members.put(member_id, self._server_member(member))
-        owner = {partition: member_id for member_id, member in members.items() for partition in member.assignment}
+        owner = {partition: member_id for member_id, member in members.items() for partition in member.owned}
         for topic, numbers in by_topic(sorted(owner)).items():
             text = ",".join(f'"{number}":"{owner[topic, number]}"' for number in numbers)
             owners.put(self.topic_ids[topic], self.json.readValue(f"{{{text}}}", self.owners_type))
@@ -130,10 +130,10 @@ class JavaAssignors:
             for name, assignor in self.server_assignors.items()
         }
 
-    def _server_member(self, member: ServerMember) -> Any:
+    def _server_member(self, member: Member) -> Any:
         parts = [
             {"topic_id": (TOPICS.index(topic) + 1).to_bytes(16, "big"), "partitions": numbers}
-            for topic, numbers in by_topic(member.assignment).items()
+            for topic, numbers in by_topic(member.owned).items()
         ]
         name, key = "ConsumerGroupTargetAssignmentMember", {"group_id": "", "member_id": ""}
         _, value = encode_coordinator_record(name, key, {"topic_partitions": parts})

@@ -6,11 +6,10 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.runtime import Codec, CoordinatorRecord, Decision, Runtime
+from minikafka.coordinators.runtime import CoordinatorRecord, Decision, Runtime
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
-from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 
 NOW = Now(1_000, 1_767_225_600_000)
 WRITE_TIMEOUT_MS = 5000
@@ -64,8 +63,7 @@ class Scene:
         self.replica = Replica(bytes(16), partition, self.log, 1, self, high_watermark)
         self.state = Counters()
         self.now = NOW
-        codec = Codec(encode_coordinator_record, decode_coordinator_record)
-        self.runtime = Runtime(lambda _: self.state, codec, WRITE_TIMEOUT_MS, self.tell)
+        self.runtime = Runtime(lambda _: self.state, WRITE_TIMEOUT_MS, self.tell)
         self.runtime.elected(0, self.replica)
 
     def tell(self, line, error):

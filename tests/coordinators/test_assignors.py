@@ -15,7 +15,7 @@ from minikafka.coordinators.assignors import (
     assign_round_robin,
     assign_sticky,
 )
-from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, ServerMember, assign_uniform
+from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, assign_uniform
 
 T1 = ("t1",)
 TOPICS = ["t1", "t2", "t3"]
@@ -79,14 +79,14 @@ def check_one_owner_each(group: Group, assignment: Assignment) -> None:
         assert {topic for topic, _ in share} <= set(members[member_id].topics)
 
 
-def as_server_members(members: dict[str, Member]) -> dict[str, ServerMember]:
+def as_server_members(members: dict[str, Member]) -> dict[str, Member]:
     """A coordinator's target names no partition twice."""
     seen: set[tuple[str, int]] = set()
     result = {}
     for member_id, member in members.items():
         own = tuple(p for p in dict.fromkeys(member.owned) if p not in seen)
         seen.update(own)
-        result[member_id] = ServerMember(member.topics, member.instance_id, own)
+        result[member_id] = Member(member.topics, own, instance_id=member.instance_id)
     return result
 
 
@@ -95,7 +95,7 @@ def test_sticky_is_even_and_moves_as_few_as_an_even_assignment_can(group: Group)
     """With the same topics: a member gives up only what is above its share, and shares differ by one at most."""
     members, partitions = group
     claims = as_server_members(members)
-    members = {m: Member(claims[m].topics, claims[m].assignment, 1) for m in members}
+    members = {m: claims[m]._replace(generation=1) for m in members}
     assignment = assign_sticky(members, partitions)
     sizes = [len(share) for share in assignment.values()]
     assert max(sizes, default=0) - min(sizes, default=0) <= 1
@@ -126,7 +126,7 @@ def test_sticky_and_uniform_asked_again_move_nothing(group: Group):
     again = {m: member._replace(owned=tuple(first[m]), generation=9) for m, member in members.items()}
     assert assign_sticky(again, partitions) == first
     targets = assign_uniform(as_server_members(members), partitions)
-    standing = {m: ServerMember(member.topics, None, tuple(targets[m])) for m, member in members.items()}
+    standing = {m: Member(member.topics, tuple(targets[m])) for m, member in members.items()}
     assert assign_uniform(standing, partitions) == targets
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from minikafka.coordinators.assignors import ASSIGNORS, Assignment, Member, assign_sticky, owners
-from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, ServerMember
+from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS
 from tests.coordinators.java_assignors import TOPICS, JavaAssignors
 
 pytestmark = pytest.mark.java
@@ -129,7 +129,7 @@ def check_client_side(asked: Group, java: JavaAssignors) -> None:
 
 def check_server_side(asked: Group, java: JavaAssignors) -> None:
     members = {
-        member_id: ServerMember(member.topics, member.instance_id, member.owned)
+        member_id: Member(member.topics, member.owned, instance_id=member.instance_id)
         for member_id, member in asked.members.items()
     }
     order, theirs = java.server_side(members, asked.partitions)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from minikafka.coordinators.assignors import ASSIGNORS, Member
-from minikafka.coordinators.server_assignors import ServerMember, assign_uniform
+from minikafka.coordinators.server_assignors import assign_uniform
 from minikafka.faults import Crash, Cut, Freeze
 from tests.course.answers import solution, verdict
 
@@ -24,7 +24,7 @@ def dealt_out(members, partitions):
 
 def uniform(members, partitions):
     """The broker's own (KIP-848). The coordinator hands it the members in order."""
-    return assign_uniform({name: ServerMember(members[name].topics) for name in sorted(members)}, partitions)
+    return assign_uniform({name: Member(members[name].topics) for name in sorted(members)}, partitions)
 
 
 def everything_to_all(members, partitions):

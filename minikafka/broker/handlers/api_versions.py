@@ -9,15 +9,12 @@ which must match Kafka's pattern, and adds features.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not advertised (KAFKA-18659).
@@ -30,13 +27,10 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         if not (SOFTWARE.fullmatch(body.client_software_name) and SOFTWARE.fullmatch(body.client_software_version)):
             return {"error_code": Error.INVALID_REQUEST}
         request.client.software = f"{body.client_software_name} {body.client_software_version}"
-    supported = {
-        "name": "metadata.version",
-        "min_version": OLDEST_METADATA_VERSION,
-        "max_version": METADATA_VERSION,
-    }
-    level = broker.image.features["metadata.version"]
-    finalized = {"name": "metadata.version", "max_version_level": level, "min_version_level": level}
+    name = "metadata.version"
+    supported = {"name": name, "min_version": OLDEST_METADATA_VERSION, "max_version": METADATA_VERSION}
+    level = broker.image.features[name]
+    finalized = {"name": name, "max_version_level": level, "min_version_level": level}
     return {
         "api_keys": served_versions(),
         "supported_features": [supported],
@@ -49,11 +43,8 @@ def served_versions() -> list[dict[str, int]]:
     """Every API with its versions, by key."""
     from minikafka.broker.handlers import HANDLERS
 
+    served = sorted((key, handler.versions) for key, handler in HANDLERS.items())
     return [
-        {
-            "api_key": key,
-            "min_version": ADVERTISED_FROM.get(key, HANDLERS[key].versions[0]),
-            "max_version": HANDLERS[key].versions[1],
-        }
-        for key in sorted(HANDLERS)
+        {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
+        for key, (lowest, highest) in served
     ]

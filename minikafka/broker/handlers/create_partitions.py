@@ -7,17 +7,14 @@ partition by key changes, for records to come. Versions: 0 to 3, the same fields
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:

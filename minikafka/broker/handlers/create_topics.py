@@ -8,18 +8,15 @@ id.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
@@ -31,12 +28,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     records: list[MetadataRecord] = []
     results = []
     defaults = resulting_configs(broker)
-    for topic in body.topics:
-        if times_named[topic.name] == 0:
-            continue
+    for topic in {topic.name: topic for topic in body.topics}.values():
         try:
             if times_named[topic.name] > 1:
-                times_named[topic.name] = 0
                 raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
             if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
                 raise KafkaError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
@@ -99,21 +93,14 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         )
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
-    return controller.place(broker.image, partitions, factor, int(broker.random.random() * 2**16))
+    return broker.control.place(partitions, factor)
 
 
 def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
     """Every config that a new topic has, and where it comes from (KIP-525)."""
     values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
     return [
-        {
-            "name": name,
-            "value": show(value.value),
-            "read_only": False,
-            "config_source": value.source,
-            "is_sensitive": False,
-        }
-        for name, value in values.items()
+        {"name": name, "value": show(value.value), "config_source": value.source} for name, value in values.items()
     ]
 
 

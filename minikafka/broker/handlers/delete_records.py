@@ -7,15 +7,12 @@ beyond which nothing can be deleted. Versions: 0 to 2, the same fields; 2 is fle
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:

@@ -7,17 +7,14 @@ Versions: 1 to 6; 5 adds an error message, 6 names topics by id or name.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import MetadataRecord, Topic
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 NO_ID = bytes(16)
 

@@ -6,15 +6,12 @@ from controllers (this listener knows brokers), 2 shows fenced brokers on demand
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers.metadata import CLUSTER_OPERATIONS, NOT_ASKED
+from minikafka.clock import Now
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 BROKERS, CONTROLLERS = 1, 2
 
@@ -32,21 +29,19 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     brokers = [
         {
             "broker_id": one.broker_id,
-            "host": one.endpoints[listener][0],
-            "port": one.endpoints[listener][1],
+            "host": endpoint[0],
+            "port": endpoint[1],
             "rack": one.rack,
             "is_fenced": one.fenced,
         }
         for one in sorted(broker.image.brokers.values(), key=lambda one: one.broker_id)
-        if listener in one.endpoints and (with_fenced or not one.fenced)
+        if (endpoint := one.endpoints.get(listener)) and (with_fenced or not one.fenced)
     ]
+    operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
     return {
-        "error_code": Error.NONE,
         "endpoint_type": BROKERS,
         "cluster_id": broker.cluster_id,
         "controller_id": broker.quorum.leader_id,
         "brokers": brokers,
-        "cluster_authorized_operations": CLUSTER_OPERATIONS
-        if body.include_cluster_authorized_operations
-        else NOT_ASKED,
+        "cluster_authorized_operations": operations,
     }

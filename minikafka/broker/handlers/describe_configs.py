@@ -6,8 +6,9 @@ is set at run time for all brokers. Versions: 1 to 4; 1 adds sources and synonym
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import (
     BROKER_CONFIGS,
     RUN_TIME_BROKER_CONFIGS,
@@ -17,14 +18,10 @@ from minikafka.broker.config import (
     Value,
     show,
 )
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -33,8 +30,6 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         result: dict[str, Any] = {
             "resource_type": resource.resource_type,
             "resource_name": resource.resource_name,
-            "error_code": Error.NONE,
-            "error_message": "",
             "configs": [],
         }
         try:
@@ -56,29 +51,23 @@ def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
         image.topic(name)
         return [(row, config.topic_value(image, broker.node_id, name, row.name)) for row in TOPIC_CONFIGS.values()]
     if resource.resource_type == BROKER_RESOURCE and name == "":
-        set_for_all = image.config(BROKER_RESOURCE, "")
+        source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
         return [
-            (
-                BROKER_CONFIGS[key],
-                Value(text, Source.DYNAMIC_DEFAULT_BROKER, [(key, text, Source.DYNAMIC_DEFAULT_BROKER)]),
-            )
-            for key, text in set_for_all.items()
+            (BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()
         ]
     if resource.resource_type == BROKER_RESOURCE:
-        check_broker_name(broker, name)
+        check_own_id(broker, name, "Broker", " or empty string")
         return [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
     raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
 
 
-def check_broker_name(broker: Broker, name: str) -> None:
-    """A broker answers for its own configs only."""
+def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> None:
+    """A broker answers for its own configs only, and changes no others."""
     if not name.isdecimal():
-        raise KafkaError(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        raise KafkaError(Error.INVALID_REQUEST, f"{what} id must be an integer, but it is: {name}")
     if name != str(broker.node_id):
-        raise KafkaError(
-            Error.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
-        )
+        why = f"Unexpected broker id, expected {broker.node_id}{or_else}, but received {name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
 
 
 def describe(row: Config, value: Value, request: Call) -> dict[str, Any]:
@@ -87,12 +76,8 @@ def describe(row: Config, value: Value, request: Call) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "name": row.name,
         "value": show(value.value),
-        "read_only": row.name in BROKER_CONFIGS
-        and row.name not in RUN_TIME_BROKER_CONFIGS
-        and row.name not in TOPIC_CONFIGS,
+        "read_only": row.name not in RUN_TIME_BROKER_CONFIGS and row.name not in TOPIC_CONFIGS,
         "config_source": value.source,
-        "is_sensitive": False,
-        "synonyms": [],
     }
     if body.include_synonyms:
         answer["synonyms"] = [{"name": name, "value": text, "source": source} for name, text, source in value.synonyms]

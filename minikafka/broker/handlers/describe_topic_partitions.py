@@ -6,17 +6,13 @@ most); NextCursor says where the next page begins. A cursor must name a topic th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minikafka.broker.handlers.metadata import TOPIC_OPERATIONS, is_live
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers.metadata import TOPIC_OPERATIONS, topic_fields
+from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import INTERNAL_TOPICS, NO_LEADER, Partition, Topic
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 
@@ -50,31 +46,13 @@ def describe(broker: Broker, name: str, first: int, limit: int) -> tuple[dict[st
     try:
         if name not in broker.image.topics:
             controller.check_topic_name(name)
-        topic: Topic = broker.image.topic(name)
+        topic = broker.image.topic(name)
     except KafkaError as error:
         return {"error_code": error.error, "name": name, "partitions": []}, 0, True
     numbers = [number for number in topic.partitions if number >= first]
-    answer = {
-        "error_code": Error.NONE,
-        "name": name,
-        "topic_id": topic.topic_id,
-        "is_internal": name in INTERNAL_TOPICS,
-        "partitions": [describe_partition(broker, number, topic.partitions[number]) for number in numbers[:limit]],
-        "topic_authorized_operations": TOPIC_OPERATIONS,
-    }
+    shown = {number: topic.partitions[number] for number in numbers[:limit]}
+    answer = topic_fields(broker, topic, shown, TOPIC_OPERATIONS)
+    for partition in answer["partitions"]:
+        # eligible leader replicas: none as long as the ISR is not below min.insync.replicas
+        partition |= {"eligible_leader_replicas": [], "last_known_elr": []}
     return answer, min(limit, len(numbers)), len(numbers) <= limit
-
-
-def describe_partition(broker: Broker, number: int, partition: Partition) -> dict[str, Any]:
-    """One partition; eligible leader replicas are empty as long as the ISR is not below min.insync.replicas."""
-    return {
-        "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
-        "partition_index": number,
-        "leader_id": partition.leader,
-        "leader_epoch": partition.leader_epoch,
-        "replica_nodes": list(partition.replicas),
-        "isr_nodes": list(partition.isr),
-        "eligible_leader_replicas": [],
-        "last_known_elr": [],
-        "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
-    }

@@ -11,18 +11,15 @@ fetched (KIP-595); 13 names topics by id (KIP-516).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, FetchKey, news
+from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.topics import nested
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 DIVERGING_EPOCHS = 12  # the version that can tell them; a session may be continued by an older one
 TOPIC_IDS = 13  # the version from which topics are named by id
@@ -52,7 +49,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         if broker.trace:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
-        return {"session_id": session.session_id if session else 0, "responses": by_topic(sent, request.version)}
+        parts = ((topic, answer) for (topic, _), answer in sent.items())
+        responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
+        return {"session_id": session.session_id if session else 0, "responses": responses}
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         found = look(expired)
@@ -147,12 +146,6 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
     records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
     answer["records"] = records
     return answer, sum(map(len, records))
-
-
-def by_topic(answers: dict[FetchKey, dict[str, Any]], version: int) -> list[dict[str, Any]]:
-    """Answers grouped by topic, in the order they were read."""
-    parts = ((topic, answer) for (topic, _), answer in answers.items())
-    return nested(parts, "topic_id" if version >= TOPIC_IDS else "topic")
 
 
 def refusal(partition: int, error: KafkaError) -> dict[str, Any]:

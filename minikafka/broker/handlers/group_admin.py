@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.coordinators.groups import Groups
-    from minikafka.coordinators.runtime import Decision
 
 # AclOperation codes that a group knows: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS.
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-NOT_ASKED = -(2**31)
 
 
 def describe_classic(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -33,12 +28,14 @@ def describe_classic(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
 def classic(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
     """One group, or its error."""
     try:
-        found = broker.groups.state(group_id).describe_classic(group_id)
+        group = broker.groups.state(group_id).describe(group_id, ClassicGroup)
     except KafkaError as error:
-        found = {"group_id": group_id, "error_code": error.error}
-    if request.version < 6 and found.get("error_code") is Error.GROUP_ID_NOT_FOUND:
-        del found["error_code"], found["error_message"]
-    return found | operations(request, found) if request.version >= 3 else found
+        if error.error is not Error.GROUP_ID_NOT_FOUND:
+            return {"group_id": group_id, "error_code": error.error}
+        group = {"group_id": group_id, "group_state": "Dead"}
+        if request.version >= 6:
+            return group | {"error_code": error.error, "error_message": error.message}
+    return group | operations(request)
 
 
 def describe_consumer(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -52,15 +49,13 @@ def describe_consumer(broker: Broker, request: Call, now: Now) -> dict[str, Any]
 def consumer(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
     """One group, or its error."""
     try:
-        found = broker.groups.state(group_id).describe_consumer(group_id)
+        return broker.groups.state(group_id).describe(group_id, ConsumerGroup) | operations(request)
     except KafkaError as error:
-        found = {"group_id": group_id, "error_code": error.error, "error_message": error.message}
-    return found | operations(request, found)
+        return {"group_id": group_id, "error_code": error.error, "error_message": error.message}
 
 
-def operations(request: Call, found: dict[str, Any]) -> dict[str, int]:
-    asked = request.body.include_authorized_operations and not found.get("error_code")
-    return {"authorized_operations": GROUP_OPERATIONS if asked else NOT_ASKED}
+def operations(request: Call) -> dict[str, int]:
+    return {"authorized_operations": GROUP_OPERATIONS} if request.body.include_authorized_operations else {}
 
 
 def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -72,12 +67,17 @@ def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     states = {state.strip().lower() for state in (request.body.states_filter if request.version >= 4 else ())}
     types = {kind.strip().lower() for kind in (request.body.types_filter if request.version >= 5 else ())}
     found = [
-        group
+        {
+            "group_id": group.group_id,
+            "protocol_type": group.protocol_type or "",
+            "group_state": group.state_name,
+            "group_type": group.type,
+        }
         for groups in broker.groups.loaded()
-        for group in groups.listed()
-        if (not states or group["group_state"].lower() in states) and (not types or group["group_type"] in types)
+        for group in groups.groups.values()
+        if (not states or group.state_name.lower() in states) and (not types or group.type in types)
     ]
-    return {"error_code": Error.NONE, "groups": found}
+    return {"groups": found}
 
 
 def delete(broker: Broker, request: Call, now: Now) -> Wait:
@@ -85,12 +85,10 @@ def delete(broker: Broker, request: Call, now: Now) -> Wait:
 
     Only an empty group can be deleted (NON_EMPTY_GROUP). Each group has its own verdict. Version 2 is flexible.
     """
-    deletions = {
-        group_id: broker.groups.ask(group_id, partial(delete_one, group_id), now)
-        for group_id in dict.fromkeys(request.body.groups_names)
-    }
-    for deletion in deletions.values():
-        deletion.then(lambda ended: broker.moved(ended, 1))
+    deletions: dict[str, Wait] = {}
+    for group_id in dict.fromkeys(request.body.groups_names):
+        deletions[group_id] = broker.groups.ask(group_id, lambda groups, *_, name=group_id: groups.delete(name), now)
+        deletions[group_id].then(lambda ended: broker.moved(ended, 1))
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         if not expired and not all(deletion.is_done for deletion in deletions.values()):
@@ -98,10 +96,6 @@ def delete(broker: Broker, request: Call, now: Now) -> Wait:
         return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
 
     return Wait(list(deletions.values()), attempt=attempt)
-
-
-def delete_one(group_id: str, groups: Groups, *_: object) -> Decision:
-    return groups.delete(group_id)
 
 
 def verdict(deletion: Wait) -> Error:

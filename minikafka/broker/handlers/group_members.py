@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.target_assignment import assignor_names
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.cluster.waiting import Wait
 
 NO_GENERATION = -1
 
@@ -29,10 +26,8 @@ def join(broker: Broker, request: Call, now: Now) -> Wait:
     body = request.body
     if request.version == 0:
         body.rebalance_timeout_ms = body.session_timeout_ms
-    client = request.client.client_id or "", f"/{request.client.host}"
-    return broker.groups.ask(
-        body.group_id, lambda groups, wait, now: groups.join(wait, body, client, request.version, now), now
-    )
+    told = body, (request.client.client_id or "", f"/{request.client.host}"), request.version
+    return broker.groups.ask(body.group_id, lambda groups, wait, now: groups.join(wait, *told, now), now)
 
 
 def refuse_join(request: Call, error: KafkaError) -> dict[str, Any]:
@@ -54,11 +49,10 @@ def sync(broker: Broker, request: Call, now: Now) -> Wait:
     Parked until the leader's assignment is committed. Version 3 brings static members, 4 is flexible, 5 names protocol
     type and protocol, which must be the group's.
     """
-    if request.version >= 5 and None in (request.body.protocol_type, request.body.protocol_name):
+    body = request.body
+    if request.version >= 5 and None in (body.protocol_type, body.protocol_name):
         raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
-    return broker.groups.ask(
-        request.body.group_id, lambda groups, wait, now: groups.sync(wait, request.body, now), now
-    )
+    return broker.groups.ask(body.group_id, lambda groups, wait, now: groups.sync(wait, body, now), now)
 
 
 def refuse_sync(request: Call, error: KafkaError) -> dict[str, Any]:
@@ -85,9 +79,8 @@ def leave(broker: Broker, request: Call, now: Now) -> Wait:
     The group rebalances at once. An admin may remove members of others, static ones by instance id alone. Version 3
     names many members and answers each, 4 is flexible, 5 brings a reason (KIP-800).
     """
-    return broker.groups.ask(
-        request.body.group_id, lambda groups, *_: groups.leave(request.body, request.version), now
-    )
+    body = request.body
+    return broker.groups.ask(body.group_id, lambda groups, *_: groups.leave(body, request.version), now)
 
 
 def refuse_leave(request: Call, error: KafkaError) -> dict[str, Any]:
@@ -108,10 +101,8 @@ def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     that it has. Member epoch 0 joins, -1 leaves, -2 is a static member that will be back. Version 1 adds subscriptions
     by regular expression (refused here) and has the client make its own member id (KIP-1082).
     """
-    client = request.client.client_id or "", f"/{request.client.host}"
-    check_request(request.body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
-    if not request.body.member_id:  # version 0 only
-        request.body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
-    return broker.groups.ask(
-        request.body.group_id, lambda groups, _, now: groups.consumer_heartbeat(request.body, client, now), now
-    )
+    body, client = request.body, (request.client.client_id or "", f"/{request.client.host}")
+    check_request(body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
+    if not body.member_id:  # version 0 only
+        body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
+    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.consumer_heartbeat(body, client, now), now)

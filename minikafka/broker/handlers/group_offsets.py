@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.offsets import NOTHING
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.cluster.waiting import Wait
+from minikafka.wire.topics import nested
 
 MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
 
@@ -41,7 +39,9 @@ def shape_commit(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_commit(request: Call, error: KafkaError) -> dict[str, Any]:
     """The API has no error for the whole: every partition says it."""
-    return shape_commit(request, {"topics": [refused(topic, error.error) for topic in request.body.topics]})
+    parts = [(topic.name, each.partition_index) for topic in request.body.topics for each in topic.partitions]
+    refused = nested((name, {"partition_index": number, "error_code": error.error}) for name, number in parts)
+    return shape_commit(request, {"topics": refused})
 
 
 def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, dict[str, Any]]:
@@ -64,11 +64,6 @@ def merged(results: dict[str, dict[str, Any]], answered: Iterable[dict[str, Any]
     for topic in answered:
         results[topic["name"]]["partitions"] += topic["partitions"]
     return [result for result in results.values() if result["partitions"]]
-
-
-def refused(topic: Any, error: Error) -> dict[str, Any]:
-    partitions = [{"partition_index": each.partition_index, "error_code": error} for each in topic.partitions]
-    return {"name": topic.name, "partitions": partitions}
 
 
 def fetch(broker: Broker, request: Call, now: Now) -> dict[str, Any]:

@@ -8,8 +8,9 @@ the same fields; 1 is flexible.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -18,15 +19,12 @@ from minikafka.broker.config import (
     check_broker_configs,
     check_topic_configs,
 )
+from minikafka.broker.handlers.describe_configs import check_own_id
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
@@ -38,20 +36,14 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     records: list[MetadataRecord] = []
     results, altered = [], []
     for resource in body.resources:
-        result = {
-            "error_code": Error.NONE,
-            "error_message": None,
-            "resource_type": resource.resource_type,
-            "resource_name": resource.resource_name,
-        }
+        kind, name = resource.resource_type, resource.resource_name
+        result = {"error_message": None, "resource_type": kind, "resource_name": name}
         try:
-            if times_named[resource.resource_type, resource.resource_name] > 1:
+            if times_named[kind, name] > 1:
                 raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
             changes = alter(broker, resource)
-            records += controller.alter_config(resource.resource_type, resource.resource_name, changes)
-            altered.append(
-                {"resource": RESOURCES[resource.resource_type], "name": resource.resource_name, "configs": changes}
-            )
+            records += controller.alter_config(kind, name, changes)
+            altered.append({"resource": RESOURCES[kind], "name": name, "configs": changes})
         except KafkaError as error:
             result["error_code"], result["error_message"] = error.error, error.message
         results.append(result)
@@ -73,7 +65,7 @@ def alter(broker: Broker, resource: Any) -> dict[str, str | None]:
     elif resource.resource_type == BROKER_RESOURCE:
         table = BROKER_CONFIGS
         if resource.resource_name:
-            check_node(broker, resource.resource_name)
+            check_own_id(broker, resource.resource_name, "Node")
     else:
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
     names = [config.name for config in resource.configs]
@@ -95,15 +87,6 @@ def check_topic(broker: Broker, name: str) -> None:
     if name not in broker.image.topics:
         controller.check_topic_name(name)
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
-def check_node(broker: Broker, name: str) -> None:
-    """A broker changes its own configs only."""
-    if not name.isdecimal():
-        raise KafkaError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if name != str(broker.node_id):
-        what = f"Unexpected broker id, expected {broker.node_id}, but received {name}"
-        raise KafkaError(Error.INVALID_REQUEST, what)
 
 
 def change(config: Any, current: str | None, row: Config | None) -> str | None:

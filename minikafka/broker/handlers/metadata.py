@@ -10,8 +10,11 @@ operations, 13 adds a top-level error (always 0 here).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
@@ -19,17 +22,13 @@ from minikafka.cluster.metadata import (
     NO_LEADER,
     OFFSETS_TOPIC,
     MetadataRecord,
+    Partition,
     Topic,
 )
 from minikafka.cluster.waiting import Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 NO_ID = bytes(16)
 CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
@@ -55,14 +54,13 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         else:
             once = {(one.name, one.topic_id): one for one in asked}
             topics = [find(broker, one, request, failed) for one in once.values()]
+        operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
         return {
             "brokers": brokers(broker, request.client.listener),
             "cluster_id": broker.cluster_id,
             "controller_id": broker.quorum.leader_id,
             "topics": topics,
-            "cluster_authorized_operations": CLUSTER_OPERATIONS
-            if body.include_cluster_authorized_operations
-            else NOT_ASKED,
+            "cluster_authorized_operations": operations,
         }
 
     return broker.control.decide(records, now, answer)
@@ -93,7 +91,7 @@ def creation(broker: Broker, name: str) -> list[MetadataRecord]:
         return []
     controller.check_new_topic_name(name, broker.image)
     partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
-    placement = controller.place(broker.image, partitions, replicas, int(broker.random.random() * 2**16))
+    placement = broker.control.place(partitions, replicas)
     return controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
 
 
@@ -136,13 +134,17 @@ def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
     key = topic.name, request.version, request.body.include_topic_authorized_operations
     if key not in broker.descriptions:
         schema = messages.API[request.api].response
-        broker.descriptions[key] = schema.encode_item(request.version, "topics", describe(broker, topic, request))
+        operations = TOPIC_OPERATIONS if request.body.include_topic_authorized_operations else NOT_ASKED
+        fields = topic_fields(broker, topic, topic.partitions, operations)
+        broker.descriptions[key] = schema.encode_item(request.version, "topics", fields)
     return broker.descriptions[key]
 
 
-def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
-    """A topic before it is encoded."""
-    partitions = [
+def topic_fields(
+    broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
+) -> dict[str, Any]:
+    """A topic with these partitions of it."""
+    described = [
         {
             "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
             "partition_index": number,
@@ -152,15 +154,13 @@ def describe(broker: Broker, topic: Topic, request: Call) -> dict[str, Any]:
             "isr_nodes": list(partition.isr),
             "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
         }
-        for number, partition in topic.partitions.items()
+        for number, partition in partitions.items()
     ]
-    operations = TOPIC_OPERATIONS if request.body.include_topic_authorized_operations else NOT_ASKED
     return {
-        "error_code": Error.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": partitions,
+        "partitions": described,
         "topic_authorized_operations": operations,
     }
 
@@ -173,12 +173,7 @@ def is_live(broker: Broker, broker_id: int) -> bool:
 def brokers(broker: Broker, listener: str) -> list[dict[str, Any]]:
     """The live brokers with their addresses for the listener that the client came through."""
     return [
-        {
-            "node_id": one.broker_id,
-            "host": one.endpoints[listener][0],
-            "port": one.endpoints[listener][1],
-            "rack": one.rack,
-        }
+        {"node_id": one.broker_id, "host": endpoint[0], "port": endpoint[1], "rack": one.rack}
         for one in broker.image.live_brokers()
-        if listener in one.endpoints
+        if (endpoint := one.endpoints.get(listener))
     ]

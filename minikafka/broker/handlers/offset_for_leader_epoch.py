@@ -7,14 +7,11 @@ cut there. Versions: 2 to 4; 3 brings the replica's id, 4 is flexible.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.wire.errors import KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:

@@ -14,21 +14,18 @@ older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch
 from minikafka.cluster.waiting import Wait
 from minikafka.storage.log import Appended
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header
 from minikafka.wire.unpacking import Allowance
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.calls import Call
-    from minikafka.clock import Now
-    from minikafka.cluster.replica import Replica
 
 ALL, NONE = -1, 0
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
