@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.clients.connection import Client
+from minikafka.clients.connection import DEFAULTS, Client
+from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
 from minikafka.clients.questions import Question
 from minikafka.clock import Now
+from minikafka.simulation.kernel import Kernel
+from minikafka.simulation.network import Network
+from minikafka.simulation.processes import ClientProcess
+from minikafka.simulation.programs import never
 from minikafka.trace import Trace
+
+PATIENCE_MS = 30_000
 
 
 class AdminRequest(Question):
@@ -35,7 +42,7 @@ class Admin(Client):
     """Requests whose connection is lost are sent again, until the shell gives them up."""
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace) -> None:
-        super().__init__(name, bootstrap, trace, {})
+        super().__init__(name, bootstrap, trace, DEFAULTS)
 
     def call(self, api: str, body: dict[str, Any], now: Now, node: int | None = None) -> Future:
         """The future's value is the response as it came, its error codes not looked at."""
@@ -47,3 +54,29 @@ class Admin(Client):
 
     def busy(self) -> bool:
         return not all(question.is_done for question in self.questions)
+
+
+class AdminHandle:
+    """The admin client that a cluster's own calls go through: each request lets some virtual ms pass."""
+
+    def __init__(self, core: Admin, kernel: Kernel, network: Network) -> None:
+        self._core = core
+        self._kernel = kernel
+        self._process = ClientProcess(core.name, core, kernel.clock, network, core.trace)
+        kernel.agenda.add(self._process)
+
+    def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
+        """One request and its answer."""
+        self._kernel.programs.enter(api)
+        future = self._core.call(api, body, self._process.now(), node)
+        self._process.turn()
+        if not self._kernel.wait(lambda: future.is_done, PATIENCE_MS):
+            self._core.questions.give_up(future)
+            raise KafkaTimeoutError(
+                f"no broker answered {api} within {PATIENCE_MS // 1000} virtual seconds: is one up?"
+            )
+        return future.value
+
+    def pause(self, ms: int) -> None:
+        """Wait before the next request."""
+        self._kernel.wait(never, ms)
