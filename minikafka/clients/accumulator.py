@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
+from minikafka.wire.records import BATCH_OVERHEAD
 from minikafka.wire.varints import bytes_size, varint_size
-
-BATCH_OVERHEAD = 61  # the header of a record batch v2, in bytes
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -37,7 +37,6 @@ from typing import TYPE_CHECKING, Any
 from minikafka.clients import assigning
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import RebalanceInProgressError, refusal
-from minikafka.clients.leader import Leader
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
@@ -90,7 +89,7 @@ class ClassicMembership(Membership):
         self._join_answer: Message | None = None  # came between polls
         self._joined_topics: list[str] = []
         self._had: tuple[list[TopicPartition], int] = ([], -1)  # the last share, and its generation
-        self._leader: Leader | None = None  # while it leads
+        self._leader: assigning.Leader | None = None  # while it leads
         self._session_deadline = 0
 
     # what the consumer calls
@@ -292,7 +291,7 @@ class ClassicMembership(Membership):
     def _lead(self, response: Message) -> None:
         """Let the assignor run, in the program's own call, as soon as the group's topics are known."""
         assignor = next(each for each in self._assignors if each.name == response.protocol_name)
-        self._leader = leader = Leader(self, assignor, response)
+        self._leader = leader = assigning.Leader(self, assignor, response)
 
         def run() -> None:
             assignment = leader.assign()
@@ -306,7 +305,7 @@ class ClassicMembership(Membership):
 
         self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
 
-    def _sync(self, protocol: str, assignment: dict[str, list[tuple[str, int]]]) -> None:
+    def _sync(self, protocol: str, assignment: assigning.Assignment) -> None:
         shares = [
             {"member_id": member, "assignment": assigning.encode_assignment(share)}
             for member, share in assignment.items()

@@ -103,16 +103,15 @@ class Client:
     """The base of producer, consumer and admin. A subclass does its own work in work() and next_work()."""
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, config: Mapping[str, Any]) -> None:
-        told = {**DEFAULTS, **config}
         self.name = name
         self.config = config
-        self.client_id: str = told["client_id"] or name
+        self.client_id: str = config["client_id"] or name
         self.trace = trace
         self.outbox: list[Connect | Send | Disconnect] = []
         self.closed = False
-        self.request_timeout_ms: int = told["request_timeout_ms"]
-        self.retry_backoff_ms: int = told["retry_backoff_ms"]
-        self.reconnect_backoff_ms: int = told["reconnect_backoff_ms"]
+        self.request_timeout_ms: int = config["request_timeout_ms"]
+        self.retry_backoff_ms: int = config["retry_backoff_ms"]
+        self.reconnect_backoff_ms: int = config["reconnect_backoff_ms"]
         self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
         self.nodes: dict[int, Node] = {}
         self._by_connection: dict[str, Node] = {}
@@ -120,7 +119,7 @@ class Client:
         self._correlation_id = 0
         self.now_ms = 0  # monotonic, as of the last call of the shell
         self.questions = Questions()
-        self.metadata = Metadata(self, told["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
+        self.metadata = Metadata(self, config["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
 
     # the shell calls these
 
@@ -169,11 +168,14 @@ class Client:
             deadlines.append(max(due_at, chance))
         return max(min(deadlines), self.now_ms + 1) if deadlines else None
 
-    def disconnect(self) -> None:
+    def close(self, now: Now) -> None:
         """Close all connections for good."""
+        self._enter(now)
         self.outbox += [Disconnect(connection) for connection in self._by_connection]
         self._by_connection.clear()
         self.closed = True
+        if self.trace:
+            self.trace.emit("ClientClosed")
 
     # for subclasses
 
@@ -312,8 +314,7 @@ class Client:
 
     def _refresh_metadata_if_due(self) -> None:
         due_at = self.metadata.due_at()
-        node = self.any_node() if due_at is not None and due_at <= self.now_ms else None
-        if node is not None:
+        if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
             self.metadata.ask(node, self._metadata_read)
 
     def any_node(self) -> Node | None:
@@ -323,8 +324,7 @@ class Client:
         if ready:
             return min(ready, key=lambda node: len(node.in_flight))
         if not any(node.connection for node in known):
-            waiting_least = min(known, key=lambda node: node.retry_at)
-            self.ready_node(waiting_least)
+            self.ready_node(min(known, key=lambda node: node.retry_at))
         return None
 
     def next_chance(self) -> int | None:

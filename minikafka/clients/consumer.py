@@ -61,7 +61,8 @@ class Consumer(Client):
         if group_id is not None:
             self.coordinator = Coordinator(self, group_id)
             self.auto_commit = AutoCommit(self)
-            self.membership = self._new_membership(self.coordinator)
+            protocol = ConsumerMembership if self.config["group_protocol"] == "consumer" else ClassicMembership
+            self.membership = protocol(self, self.coordinator)
         if self.trace:
             self.trace.emit("ClientStarted", client="consumer", topics=list(topics))
         if topics:
@@ -153,14 +154,13 @@ class Consumer(Client):
     def begin_poll(self, now: Now) -> None:
         """From here to end_poll() the consumer works by itself: its group, metadata, positions, fetches."""
         self._enter(now)
-        self.waiting += 1
         self.in_poll = True
         self._polled()
-        self._do_what_is_due()
+        self.begin_waiting(now)
 
     def end_poll(self) -> None:
         self._leave_poll()
-        self.waiting -= 1
+        self.end_waiting()
 
     def begin_waiting(self, now: Now) -> None:
         """As begin_poll() without the group's work: the program asks for a position, or for a topic's partitions."""
@@ -242,12 +242,7 @@ class Consumer(Client):
         """The state of a partition that was just assigned."""
         return Assigned(RequestState(self, self.metadata))
 
-    def _new_membership(self, coordinator: Coordinator) -> Membership:
-        if self.config["group_protocol"] == "consumer":
-            return ConsumerMembership(self, coordinator)
-        return ClassicMembership(self, coordinator)
-
-    # questions, and the end
+    # questions
 
     def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Future:
         """Ask for the offsets at LATEST, EARLIEST, or times in ms since the epoch."""
@@ -261,12 +256,6 @@ class Consumer(Client):
         self.questions.ask(question)
         self._do_what_is_due()
         return question
-
-    def close(self, now: Now) -> None:
-        self._enter(now)
-        self.disconnect()
-        if self.trace:
-            self.trace.emit("ClientClosed")
 
     # what happens by itself while somebody polls
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.connection import Node
+from minikafka.clients.questions import Question
 from minikafka.clients.request_state import RequestState
-from minikafka.clients.serializers import apply
-from minikafka.clients.structs import ConsumerRecord, TopicPartition, sizes
+from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, sizes
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
@@ -28,12 +28,8 @@ Item = tuple[Record | None, int, int, int]
 
 @dataclass
 class Fetched:
-    """The answer to one fetch of one partition.
+    """The answer to one fetch of one partition; its batches are decoded one at a time, when reached."""
 
-    offset: the position it is for; batches are decoded one at a time, when reached.
-    """
-
-    offset: int
     items: Iterator[Item]
     cause: Any
     ahead: Item | None = None
@@ -52,22 +48,21 @@ class Assigned:
     """A partition that a consumer reads.
 
     fetch: the state of the request for its records. position: the next offset to hand over, None until known. reset:
-    "earliest" or "latest" if it was asked for. why: the reason for the next reset, where it is not the usual one.
-    seeks: counts moves: an answer from before one is no longer wanted. stopped: it is about to be given back to the
-    group, and nothing of it is read any more.
+    "earliest" or "latest" if it was asked for. question: what asks for the position now; its answer is not wanted any
+    more after a move. why: the reason for the next reset, where it is not the usual one. stopped: it is about to be
+    given back to the group, and nothing of it is read any more.
     """
 
     fetch: RequestState
     position: int | None = None
     reset: str | None = None
-    resetting: bool = False
+    question: Question | None = None
     paused: bool = False
     stopped: bool = False
     high_watermark: int | None = None
     fetched: Fetched | None = None
     why: Reason | None = None
     started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
-    seeks: int = 0
     leader_epoch: int = -1  # of the last record handed over
 
     @property
@@ -87,9 +82,8 @@ class Assigned:
         return self.fetched is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
-        self.position, self.reset, self.resetting, self.fetched, self.why = offset, reset, False, None, None
+        self.position, self.reset, self.question, self.fetched, self.why = offset, reset, None, None, None
         self.started_at_end = False
-        self.seeks += 1
 
 
 class Fetcher:
@@ -167,8 +161,8 @@ class Fetcher:
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                cause = self._consumer.trace.cause
-                held.fetched = Fetched(offset, items(part.records, offset, config["check_crcs"]), cause)
+                records = items(part.records, offset, config["check_crcs"])
+                held.fetched = Fetched(records, self._consumer.trace.cause)
         elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
             held.move(None)
             sentence = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'

@@ -53,7 +53,7 @@ class Task:
     done: Callable[[], None]
     run: Callable[[], None] | None = None
     failed: Callable[[], None] | None = None
-    ready: Callable[[], bool] | None = None
+    ready: Callable[[], bool] = lambda: True
     begun: bool = False
 
 
@@ -221,10 +221,7 @@ class Membership:
 
     def has_task(self) -> bool:
         """Whether the program must do something now: none is being done, and the next one is ready."""
-        if not self.tasks or self.tasks[0].begun:
-            return False
-        ready = self.tasks[0].ready
-        return ready is None or ready()
+        return bool(self.tasks) and not self.tasks[0].begun and self.tasks[0].ready()
 
     def begin_task(self) -> Task | None:
         """The next task, for the caller to do now; None if there is none."""

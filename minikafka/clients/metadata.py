@@ -48,8 +48,7 @@ class Metadata:
 
     def want(self, topic: str) -> bool:
         """Ask for this topic too from now on; true if its partitions are known already."""
-        if topic not in self.wanted:
-            self.wanted[topic] = None
+        self.wanted.setdefault(topic)
         if topic not in self._topics:
             self.refresh()
         return topic in self._topics

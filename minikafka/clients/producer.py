@@ -27,17 +27,16 @@ from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
 from minikafka.clients.partitioners import Choice, DefaultPartitioner, Partitioner, Partitions, Unplaced
 from minikafka.clients.producer_config import checked
-from minikafka.clients.request_state import ExponentialBackoff, RequestState
+from minikafka.clients.request_state import RequestState, exponential_backoff_ms
 from minikafka.clients.structs import TopicPartition, text
 from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import encode_batch
+from minikafka.wire.records import MAX_SEQUENCE, encode_batch
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
 
 TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
-MAX_SEQUENCE = 2**31
 MAX_EPOCH = 2**15 - 1
 
 
@@ -51,7 +50,8 @@ class Producer(Client):
         super().__init__(name, bootstrap, trace, given)
         self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
         self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(random, given["batch_size"])
-        self._backoff = ExponentialBackoff(given["retry_backoff_ms"], given["retry_backoff_max_ms"], random)
+        self._random = random
+        self.idempotent: bool = given["enable_idempotence"]
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._id_request = RequestState(self)
@@ -121,15 +121,9 @@ class Producer(Client):
         self._enter(now)
         for batch in self.unfinished():
             self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
-        self.disconnect()
-        if self.trace:
-            self.trace.emit("ClientClosed")
+        super().close(now)
 
     # what happens by itself
-
-    @property
-    def idempotent(self) -> bool:
-        return bool(self.config["enable_idempotence"])
 
     def work(self) -> None:
         self._expire()
@@ -198,8 +192,14 @@ class Producer(Client):
         parts = []
         for batch in batches:
             batch.sent_ms = self.now_ms
-            part = {"index": batch.partition.partition, "records": self._encode(batch)}
-            parts.append((batch.partition.topic, part))
+            records = encode_batch(
+                batch.records,
+                compression=self.config["compression_type"],
+                producer_id=batch.producer[0],
+                producer_epoch=batch.producer[1],
+                base_sequence=batch.base_sequence,
+            )
+            parts.append((batch.partition.topic, {"index": batch.partition.partition, "records": records}))
         acks = self.config["acks"]
         body = {
             "acks": -1 if acks == "all" else acks,
@@ -235,23 +235,13 @@ class Producer(Client):
             return Reason("flush", "the program flushes")
         return Reason("buffer_memory", "buffer_memory is used up")
 
-    def _encode(self, batch: Batch) -> bytes:
-        return encode_batch(
-            batch.records,
-            compression=self.config["compression_type"] or "none",
-            producer_id=batch.producer[0],
-            producer_epoch=batch.producer[1],
-            base_sequence=batch.base_sequence,
-        )
-
     def _answered(self, batches: list[Batch], response: Message | None) -> None:
         batches = [batch for batch in batches if self._in_flight.pop(batch, batch) is None]  # the others have expired
         if response is None:
             for batch in batches:
                 waited_ms = self.now_ms - batch.sent_ms
-                in_time = waited_ms < self.request_timeout_ms
                 why = Reason("connection_lost", "the connection was lost")
-                if not in_time:
+                if waited_ms >= self.request_timeout_ms:
                     why = Reason("request_timeout_ms", f"no answer for {waited_ms / 1000:g} s")
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
@@ -278,11 +268,13 @@ class Producer(Client):
             self._fail(batch, KafkaError(error, message))
             return
         batch.failed_ms = self.now_ms
-        batch.retry_at = self.now_ms + self._backoff.wait_ms(batch.attempts)
+        longest_ms = self.config["retry_backoff_max_ms"]
+        backoff_ms = exponential_backoff_ms(batch.attempts, self.retry_backoff_ms, longest_ms, self._random)
+        batch.retry_at = self.now_ms + backoff_ms
         self.accumulator.put_back(batch)
         self.metadata.refresh()
         if self.trace:
-            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": batch.retry_at - self.now_ms, "why": why}
+            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": backoff_ms, "why": why}
             self.trace.emit("BatchRetried", **batch.told(), **retry)
 
     # sequence numbers
@@ -320,7 +312,7 @@ class Producer(Client):
         if self.idempotent and batch.base_sequence < 0:
             batch.base_sequence = self._next_sequence.get(batch.partition, 0)
             batch.producer = (self.producer_id, self.producer_epoch)
-            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) % MAX_SEQUENCE
+            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) & MAX_SEQUENCE
             self._numbered.setdefault(batch.partition, []).append(batch)
         return batch
 

@@ -41,9 +41,6 @@ class Questions:
     def __iter__(self) -> Iterator[Question]:
         return iter(self._open)
 
-    def __contains__(self, question: Question) -> bool:
-        return question in self._open
-
     def add(self, question: Question) -> None:
         """The next work() attempts it."""
         self._open.append(question)

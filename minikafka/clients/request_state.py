@@ -9,7 +9,7 @@ the wrong broker it first finds out which one is the right one. When the broker 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
@@ -86,14 +86,7 @@ class RequestState:
         return error.retriable
 
 
-class ExponentialBackoff(NamedTuple):
-    """Each wait is twice as long as the last one, give or take a fifth (KIP-580). random: 0 <= random() < 1."""
-
-    first_ms: int
-    longest_ms: int
-    random: Callable[[], float]
-
-    def wait_ms(self, attempts: int) -> int:
-        """How long to wait after so many failed attempts."""
-        wait = min(self.first_ms * BACKOFF_BASE ** min(attempts - 1, 30), self.longest_ms)
-        return min(int(wait * (1 + BACKOFF_JITTER * (2 * self.random() - 1))), self.longest_ms)
+def exponential_backoff_ms(attempts: int, first_ms: int, longest_ms: int, random: Callable[[], float]) -> int:
+    """How long to wait after so many failed attempts: twice as long each time, give or take a fifth (KIP-580)."""
+    wait_ms = min(first_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest_ms)
+    return min(int(wait_ms * (1 + BACKOFF_JITTER * (2 * random() - 1))), longest_ms)
