@@ -96,20 +96,14 @@ class ClassicMembership(Membership):
 
     def work(self) -> None:
         self.check_poll_interval()
-        if self.state in self.heartbeat_states and self._session_deadline <= self.consumer.now_ms:
-            self._heard()  # of nothing, but the next coordinator gets as much time
-            self.coordinator.lost()
+        if self.state in self.heartbeat_states:
+            self.consumer.wake(self._session_deadline)
+            if self._session_deadline <= self.consumer.now_ms:
+                self._heard()  # of nothing, but the next coordinator gets as much time
+                self.coordinator.lost()
         self.stay_alive()
         if self.consumer.in_poll and not self.leaving:
             self._rebalance()
-
-    def next_work(self) -> list[int | None]:
-        found = super().next_work()
-        if found:
-            found.append(self._session_deadline)
-        if self.consumer.in_poll and self._wants_to_join():
-            found.append(self._joining.next_work(self.coordinator.next_chance()))
-        return found
 
     @property
     def settled(self) -> bool:
@@ -154,7 +148,7 @@ class ClassicMembership(Membership):
     # heartbeats: in the background
 
     def send_heartbeat(self) -> None:
-        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+        self._heartbeat_later()
         identity = self.identity
 
         def answered(response: Message) -> None:
@@ -175,9 +169,14 @@ class ClassicMembership(Membership):
         elif error in OUT:
             self._put_out(error)
 
+    def _heartbeat_later(self) -> None:
+        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+        self.consumer.wake(self.heartbeat.at_ms)
+
     def _heard(self) -> None:
         """Coordinator and member have heard from each other: the session begins anew."""
         self._session_deadline = self.consumer.now_ms + int(self.consumer.config["session_timeout_ms"])
+        self.consumer.wake(self._session_deadline)
 
     # a rebalance: in poll
 
@@ -192,7 +191,7 @@ class ClassicMembership(Membership):
         if self._join_answer is not None:
             answer, self._join_answer = self._join_answer, None
             self._join_answered(answer)
-        if self._wants_to_join() and self._joining.is_due and self.coordinator.ready():
+        if self._wants_to_join() and self.consumer.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
@@ -279,7 +278,7 @@ class ClassicMembership(Membership):
             self._refused(error)
         else:
             self.member_id, self.generation = response.member_id, response.generation_id
-            self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+            self._heartbeat_later()
             self._heard()
             leads = response.leader == response.member_id
             self.event("all_joined", "leads the group" if leads else "waits for the leader's assignment")

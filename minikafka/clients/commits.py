@@ -47,9 +47,6 @@ class OffsetRequest(Question):
         self.coordinator = consumer.coordinator
         self.identity = ("", -1)  # as whom it was sent
 
-    def chance(self) -> int | None:
-        return self.coordinator.next_chance()
-
     def attempt(self) -> None:
         if self.coordinator.error is not None:
             self.fail(self.coordinator.error)
@@ -197,16 +194,16 @@ class AutoCommit:
         interval_ms = int(consumer.config["auto_commit_interval_ms"])
         if self._at is None and consumer.in_poll:
             self._at = consumer.now_ms + interval_ms
-        if self._may_commit() and self._at is not None and self._at <= consumer.now_ms:
+        if not self._may_commit() or self._at is None:
+            return
+        if self._at <= consumer.now_ms:
             self._at = consumer.now_ms + interval_ms
             offsets = consumer.positions.consumed()
             if offsets and (consumer.member is None or consumer.member.why_no_commit() is None):
                 commit = OffsetCommit(consumer, offsets, "auto")
                 commit.add_errback(lambda error: self._failed(commit, error))
                 consumer.questions.ask(commit)
-
-    def next_work(self) -> list[int | None]:
-        return [self._at] if self._may_commit() else []
+        consumer.wake(self._at)
 
     def _may_commit(self) -> bool:
         """A member waits while the group rebalances: it commits before it gives partitions back anyway."""
@@ -217,6 +214,7 @@ class AutoCommit:
     def _failed(self, commit: OffsetCommit, error: Exception) -> None:
         if isinstance(error, KafkaError) and error.error.retriable:
             self._at = commit.state.at_ms
+            self._consumer.wake(self._at)
 
 
 def first_error(answers: Iterable[Message]) -> Error:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
 from minikafka.clients.questions import Questions
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -118,6 +119,7 @@ class Client:
         self.connections = 0  # made so far; numbers their names
         self._correlation_id = 0
         self.now_ms = 0  # monotonic, as of the last call of the shell
+        self._wake_ms: int | None = None  # when work() has something to do again without being told
         self.questions = Questions()
         self.metadata = Metadata(self, config["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
 
@@ -161,7 +163,8 @@ class Client:
         if self.closed:
             return None
         deadlines = [node.deadline() for node in self._by_connection.values() if node.in_flight]
-        deadlines += [at for at in self.next_work() if at is not None]
+        if self._wake_ms is not None:
+            deadlines.append(self._wake_ms)
         due_at = self.metadata.due_at() if self.busy() else None
         chance = self.next_chance() if due_at is not None else None
         if due_at is not None and chance is not None:
@@ -180,12 +183,18 @@ class Client:
     # for subclasses
 
     def work(self) -> None:
-        """Send what can be sent now."""
+        """Send what can be sent now; wake() for what only the time is missing to."""
         self.questions.work()
 
-    def next_work(self) -> list[int | None]:
-        """When work() may have something to do again without being told, in ms."""
-        return self.questions.next_work()
+    def wake(self, at_ms: int | None) -> None:
+        """Let there be a tick() at this time, in ms; None: something will arrive."""
+        if at_ms is not None and (self._wake_ms is None or at_ms < self._wake_ms):
+            self._wake_ms = at_ms
+
+    def is_due(self, state: RequestState) -> bool:
+        """Whether a request may be sent now; if only later, there will be a tick() then."""
+        self.wake(state.next_work(chance=None))
+        return state.is_due
 
     def busy(self) -> bool:
         """Whether the client keeps its metadata fresh now. A consumer that nobody polls does not."""
@@ -230,7 +239,9 @@ class Client:
         """As ready(), for a node that the caller keeps: it has a connection of its own."""
         if node.ready:
             return node
-        if node.connection is None and self.now_ms >= node.retry_at and not self.closed:
+        if node.connection is None and self.now_ms < node.retry_at:
+            self.wake(node.retry_at)
+        elif node.connection is None and not self.closed:
             self.connections += 1
             node.connection = f"{self.name}#{self.connections}"
             self._by_connection[node.connection] = node
@@ -252,16 +263,6 @@ class Client:
             if node is not None:
                 yield node, theirs
 
-    def leader_of(self, partition: TopicPartition) -> Node | None:
-        leader = self.metadata.partition(*partition).leader
-        return None if leader is None else self.nodes.get(leader)
-
-    def chance(self, node: Node | None) -> int | None:
-        """When a node can be sent to, or connected to again, in ms; None: once a connection or metadata has come."""
-        if node is None or (node.connection is not None and not node.ready):
-            return None
-        return self.now_ms if node.ready else node.retry_at
-
     def hang_up(self, node: Node) -> None:
         """Close the connection to a node; everything in flight on it has failed."""
         if node.connection is not None:
@@ -274,6 +275,7 @@ class Client:
         self.now_ms = self.trace.now = now.monotonic_ms
 
     def _do_what_is_due(self) -> None:
+        self._wake_ms = None
         if self.busy():
             self._refresh_metadata_if_due()
         self.work()
@@ -315,7 +317,7 @@ class Client:
     def _refresh_metadata_if_due(self) -> None:
         due_at = self.metadata.due_at()
         if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
-            self.metadata.ask(node, self._metadata_read)
+            self.metadata.ask(node)
 
     def any_node(self) -> Node | None:
         """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
@@ -336,7 +338,8 @@ class Client:
             return None
         return min(node.retry_at for node in known)
 
-    def _metadata_read(self) -> None:
+    def metadata_read(self) -> None:
+        """Metadata has come: keep the nodes that are still where they were."""
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:

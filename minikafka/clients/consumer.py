@@ -82,8 +82,7 @@ class Consumer(Client):
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self.topics = []
-        before = self.assigned
-        self.assigned = {partition: before.get(partition) or self._unread() for partition in partitions}
+        self.assigned = {partition: self.assigned.get(partition) or self._unread() for partition in partitions}
         for partition in self.assigned:
             self.metadata.want(partition.topic)
 
@@ -281,37 +280,23 @@ class Consumer(Client):
             self.positions.find()
             self.fetcher.work()
 
-    def next_work(self) -> list[int | None]:
-        deadlines = super().next_work()
-        if self.membership is not None and self.topics:
-            deadlines += self.membership.next_work()
-        if self.auto_commit is not None:
-            deadlines += self.auto_commit.next_work()
-        if self.waiting:
-            deadlines += self.fetcher.next_work()
-        return deadlines
-
     def _assign_subscribed(self) -> None:
         """A consumer without a group reads all partitions of its topics."""
         if self.membership is None:
             for topic in self.topics:
                 for number in self.metadata.partitions(topic) or {}:
-                    partition = TopicPartition(topic, number)
-                    if partition not in self.assigned:
-                        self.assigned[partition] = self._unread()
+                    self.assigned.setdefault(TopicPartition(topic, number), self._unread())
 
     def _take_from(
         self, partition: TopicPartition, held: Assigned, fetched: Fetched, max_records: int
     ) -> list[ConsumerRecord]:
         deserializers = (self.config["key_deserializer"], self.config["value_deserializer"])
         records: list[ConsumerRecord] = []
-        while len(records) < max_records and (item := fetched.peek()) is not None:
-            if item[0] is not None:
-                records.append(consumer_record(partition, item, deserializers))
-                held.leader_epoch = item[2]
-            fetched.drop()
-            held.position = item[1]
-        held.holds_record()
+        while held.holds_record() and len(records) < max_records:
+            item = fetched.peek()
+            assert item is not None
+            records.append(consumer_record(partition, item, deserializers))
+            _, held.position, held.leader_epoch, _ = fetched.take()
         if records and self.trace:
             shown = [[each.offset, text(each.key), text(each.value)] for each in records[:50]]
             self.trace.emit(

@@ -39,8 +39,11 @@ class Fetched:
             self.ahead = next(self.items, None)
         return self.ahead
 
-    def drop(self) -> None:
-        self.ahead = None
+    def take(self) -> Item:
+        """What peek() has shown."""
+        assert self.ahead is not None
+        taken, self.ahead = self.ahead, None
+        return taken
 
 
 @dataclass
@@ -75,11 +78,10 @@ class Assigned:
         if self.fetched is None:
             return False
         while (item := self.fetched.peek()) is not None and item[0] is None:
-            self.position = item[1]
-            self.fetched.drop()
-        if self.fetched.peek() is None:
+            self.position = self.fetched.take()[1]
+        if item is None:
             self.fetched = None
-        return self.fetched is not None
+        return item is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
         self.position, self.reset, self.question, self.fetched, self.why = offset, reset, None, None, None
@@ -94,18 +96,10 @@ class Fetcher:
 
     def work(self) -> None:
         assigned = self._consumer.assigned.items()
-        due = [each for each, held in assigned if self._fetchable(held) and held.fetch.is_due]
+        due = [each for each, held in assigned if self._fetchable(held) and self._consumer.is_due(held.fetch)]
         for node, partitions in self._consumer.leaders(due):
             if not self._open_fetch(node):
                 self._send(node, partitions)
-
-    def next_work(self) -> list[int | None]:
-        deadlines = []
-        for partition, held in self._consumer.assigned.items():
-            node = self._consumer.leader_of(partition)
-            if self._fetchable(held) and node is not None and not self._open_fetch(node):
-                deadlines.append(held.fetch.next_work(self._consumer.chance(node)))
-        return deadlines
 
     @staticmethod
     def _fetchable(held: Assigned) -> bool:
@@ -193,21 +187,17 @@ def items(data: Any, offset: int, check_crcs: bool) -> Iterator[Item]:
 def consumer_record(partition: TopicPartition, item: Item, deserializers: tuple[Any, Any]) -> ConsumerRecord:
     record, _, epoch, timestamp_type = item
     assert record is not None
-    key, value, headers = record.key, record.value, record.headers
-    read = [
-        data if how is None else apply(how, partition.topic, headers, data)
-        for how, data in zip(deserializers, (key, value), strict=True)
-    ]
+    topic, headers = partition.topic, record.headers
     return ConsumerRecord(
-        topic=partition.topic,
+        topic=topic,
         partition=partition.partition,
         leader_epoch=epoch,
         offset=record.offset,
         timestamp=record.timestamp,
         timestamp_type=timestamp_type,
-        key=read[0],
-        value=read[1],
+        key=apply(deserializers[0], topic, headers, record.key),
+        value=apply(deserializers[1], topic, headers, record.value),
         headers=headers,
         checksum=None,
-        **sizes(key, value, headers),
+        **sizes(record.key, record.value, headers),
     )

@@ -112,14 +112,10 @@ class Producer(Client):
         self._do_what_is_due()
         return future
 
-    def unfinished(self) -> list[Batch]:
-        """The batches that a flush now has to wait for."""
-        return list(self.accumulator.incomplete)
-
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
-        for batch in self.unfinished():
+        for batch in list(self.accumulator.incomplete):
             self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
         super().close(now)
 
@@ -132,24 +128,8 @@ class Producer(Client):
         for node, partitions in self.leaders(self._ready_partitions()):
             if self._has_room(node):
                 self._send_batches(node, partitions)
-
-    def next_work(self) -> list[int | None]:
-        if not self.accumulator.incomplete:
-            return []
-        oldest = next(iter(self.accumulator.incomplete))
-        deadlines: list[int | None] = [oldest.created_ms + self.config["delivery_timeout_ms"]]
-        if self.idempotent and self.producer_id < 0:
-            return [*deadlines, self._id_request.next_work(self.next_chance())]
-        for partition, queue in self.accumulator.queues.items():
-            if queue and self._may_go(queue[0]):
-                deadlines.append(self._when_sent(partition, self.accumulator.ready_at(queue, bool(self.flushing))))
-        return deadlines
-
-    def _when_sent(self, partition: TopicPartition, ready_at: int) -> int | None:
-        """When a ready batch can leave; None: when something arrives, be it an answer, a connection or metadata."""
-        node = self.leader_of(partition)
-        chance = self.chance(node) if node is not None and self._has_room(node) else None
-        return None if chance is None else max(ready_at, chance)
+                if any(self.accumulator.queues[partition] for partition in partitions):
+                    self.wake(self.now_ms)  # the next ones go in the next request
 
     def _has_room(self, node: Node) -> bool:
         return len(node.in_flight) < int(self.config["max_in_flight_requests_per_connection"])
@@ -165,11 +145,14 @@ class Producer(Client):
     def _ready_partitions(self) -> list[TopicPartition]:
         """Partitions with a batch to send now; the one that waited longest comes first."""
         at_once = bool(self.flushing) or not self.accumulator.has_room(self.config["batch_size"])
-        found = [
-            (queue[0].created_ms, partition)
-            for partition, queue in self.accumulator.queues.items()
-            if queue and self.accumulator.ready_at(queue, at_once) <= self.now_ms and self._may_go(queue[0])
-        ]
+        found = []
+        for partition, queue in self.accumulator.queues.items():
+            if queue and self._may_go(queue[0]):
+                ready_at = self.accumulator.ready_at(queue, at_once)
+                if ready_at <= self.now_ms:
+                    found.append((queue[0].created_ms, partition))
+                else:
+                    self.wake(ready_at)
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
@@ -286,7 +269,7 @@ class Producer(Client):
             self._begin_next_epoch()
         if self.producer_id >= 0:
             return True
-        node = self.any_node() if self._id_request.is_due else None
+        node = self.any_node() if self.is_due(self._id_request) else None
         if node is not None:
             body = {"transactional_id": None, "transaction_timeout_ms": 60000}
             self.request(node, "InitProducerId", body, self._id_request.sent(self._take_producer_id))
@@ -330,6 +313,8 @@ class Producer(Client):
             self.accumulator.drop(batch)
             seconds = self.config["delivery_timeout_ms"] / 1000
             self._fail(batch, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
+        if incomplete:
+            self.wake(next(iter(incomplete)).created_ms + self.config["delivery_timeout_ms"])
 
     def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         self._forget(batch)

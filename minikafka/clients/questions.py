@@ -21,14 +21,11 @@ class Question(Future):
 
     def __init__(self, client: Client, guide: Guide | None = None) -> None:
         super().__init__()
+        self.client = client
         self.state = RequestState(client, guide)
 
     def attempt(self) -> None:
         """Send the request, if the broker can be sent to."""
-        raise NotImplementedError
-
-    def chance(self) -> int | None:
-        """When attempt() may get further without being told, in ms."""
         raise NotImplementedError
 
 
@@ -57,8 +54,5 @@ class Questions:
     def work(self) -> None:
         self._open = [each for each in self._open if not each.is_done]
         for question in list(self._open):
-            if question.state.is_due:
+            if question.client.is_due(question.state):
                 question.attempt()
-
-    def next_work(self) -> list[int | None]:
-        return [each.state.next_work(each.chance()) for each in self._open]

@@ -106,7 +106,9 @@ def text(value: Any) -> str | None:
 
 
 def apply(serializer: Any, topic: str, headers: Any, data: Any) -> Any:
-    """Call a serializer or deserializer: a function of the data, or an object with serialize() or deserialize()."""
+    """serializer: None, a function of the data, or an object with serialize() or deserialize()."""
+    if serializer is None:
+        return data
     for method in ("serialize", "deserialize"):
         if hasattr(serializer, method):
             return getattr(serializer, method)(topic, headers, data)

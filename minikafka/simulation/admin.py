@@ -25,17 +25,12 @@ class AdminRequest(Question):
 
     def __init__(self, client: Client, api: str, body: dict[str, Any], node: int | None) -> None:
         super().__init__(client)
-        self._client = client
         self._api, self._body, self._node = api, body, node
 
     def attempt(self) -> None:
-        node = self._client.any_node() if self._node is None else self._client.ready(self._node)
+        node = self.client.any_node() if self._node is None else self.client.ready(self._node)
         if node is not None:
-            self._client.request(node, self._api, self._body, self.state.sent(self.succeed))
-
-    def chance(self) -> int | None:
-        client = self._client
-        return client.next_chance() if self._node is None else client.chance(client.nodes.get(self._node))
+            self.client.request(node, self._api, self._body, self.state.sent(self.succeed))
 
 
 class Admin(Client):

@@ -134,7 +134,7 @@ class ProducerHandle(Handle):
 
     def _flush(self, timeout: float | None) -> None:
         core = self.core
-        batches = core.unfinished()
+        batches = list(core.accumulator.incomplete)
         core.flushing += 1
         core.tick(self._now)
         self._turn()
