@@ -324,18 +324,15 @@ class ClassicMembership(Membership):
             return
         self.event("share_received", f"has its share of generation {self.generation}")
         self._rejoin_why, self._prepared = None, False
-        self._complete(assigning.decode_assignment(response.assignment))
-        self.subscription_changed()
-        self.metadata_changed()
-
-    def _complete(self, share: list[TopicPartition]) -> None:
-        """Take over the share; what goes, and what comes, is told in the program's own call."""
+        share = assigning.decode_assignment(response.assignment)
         self._had = (share, self.generation)
         owned, keeps = self.consumer.assigned, set(share)
         gone = [each for each in owned if each not in keeps]
         if gone:
             self.revoke(gone, lambda: self.rejoin("it has given partitions back that others wait for"))
         self.assign([each for each in share if each not in owned], lambda: None)
+        self.subscription_changed()
+        self.metadata_changed()
 
     # what goes wrong, and leaving
 

@@ -190,26 +190,22 @@ class AutoCommit:
         self._consumer.questions.ask(commit)
 
     def work(self) -> None:
-        consumer = self._consumer
-        interval_ms = int(consumer.config["auto_commit_interval_ms"])
-        if self._at is None and consumer.in_poll:
-            self._at = consumer.now_ms + interval_ms
-        if not self._may_commit() or self._at is None:
+        consumer, member = self._consumer, self._consumer.member
+        if not consumer.config["enable_auto_commit"] or not consumer.in_poll:
             return
+        interval_ms = int(consumer.config["auto_commit_interval_ms"])
+        if self._at is None:
+            self._at = consumer.now_ms + interval_ms
+        if member is not None and not member.settled:
+            return  # while the group rebalances: it commits before it gives partitions back anyway
         if self._at <= consumer.now_ms:
             self._at = consumer.now_ms + interval_ms
             offsets = consumer.positions.consumed()
-            if offsets and (consumer.member is None or consumer.member.why_no_commit() is None):
+            if offsets and (member is None or member.why_no_commit() is None):
                 commit = OffsetCommit(consumer, offsets, "auto")
                 commit.add_errback(lambda error: self._failed(commit, error))
                 consumer.questions.ask(commit)
         consumer.wake(self._at)
-
-    def _may_commit(self) -> bool:
-        """A member waits while the group rebalances: it commits before it gives partitions back anyway."""
-        member = self._consumer.member
-        settled = member is None or member.settled
-        return self._consumer.in_poll and bool(self._consumer.config["enable_auto_commit"]) and settled
 
     def _failed(self, commit: OffsetCommit, error: Exception) -> None:
         if isinstance(error, KafkaError) and error.error.retriable:

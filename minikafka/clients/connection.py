@@ -101,7 +101,7 @@ class Node:
 
 
 class Client:
-    """The base of producer, consumer and admin. A subclass does its own work in work() and next_work()."""
+    """The base of producer, consumer and admin. A subclass does its own work in work()."""
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, config: Mapping[str, Any]) -> None:
         self.name = name
@@ -166,9 +166,9 @@ class Client:
         if self._wake_ms is not None:
             deadlines.append(self._wake_ms)
         due_at = self.metadata.due_at() if self.busy() else None
-        chance = self.next_chance() if due_at is not None else None
-        if due_at is not None and chance is not None:
-            deadlines.append(max(due_at, chance))
+        known = self._known_nodes()
+        if due_at is not None and (any(node.ready for node in known) or not any(node.connection for node in known)):
+            deadlines.append(max(due_at, min(node.retry_at for node in known)))
         return max(min(deadlines), self.now_ms + 1) if deadlines else None
 
     def close(self, now: Now) -> None:
@@ -276,8 +276,9 @@ class Client:
 
     def _do_what_is_due(self) -> None:
         self._wake_ms = None
-        if self.busy():
-            self._refresh_metadata_if_due()
+        due_at = self.metadata.due_at() if self.busy() else None
+        if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
+            self.metadata.ask(node)
         self.work()
 
     def _ask_versions(self, node: Node, version: int) -> None:
@@ -314,14 +315,9 @@ class Client:
 
     # metadata
 
-    def _refresh_metadata_if_due(self) -> None:
-        due_at = self.metadata.due_at()
-        if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
-            self.metadata.ask(node)
-
     def any_node(self) -> Node | None:
         """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
-        known = list(self.nodes.values()) or self.bootstrap
+        known = self._known_nodes()
         ready = [node for node in known if node.ready]
         if ready:
             return min(ready, key=lambda node: len(node.in_flight))
@@ -329,14 +325,8 @@ class Client:
             self.ready_node(min(known, key=lambda node: node.retry_at))
         return None
 
-    def next_chance(self) -> int | None:
-        """When any_node() may get further by itself, in ms; None while a connection is on its way."""
-        known = list(self.nodes.values()) or self.bootstrap
-        if any(node.ready for node in known):
-            return self.now_ms
-        if any(node.connection for node in known):
-            return None
-        return min(node.retry_at for node in known)
+    def _known_nodes(self) -> list[Node]:
+        return list(self.nodes.values()) or self.bootstrap
 
     def metadata_read(self) -> None:
         """Metadata has come: keep the nodes that are still where they were."""

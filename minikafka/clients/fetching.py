@@ -95,19 +95,17 @@ class Fetcher:
         self._consumer = consumer
 
     def work(self) -> None:
-        assigned = self._consumer.assigned.items()
-        due = [each for each, held in assigned if self._fetchable(held) and self._consumer.is_due(held.fetch)]
+        due = [
+            partition
+            for partition, held in self._consumer.assigned.items()
+            if held.position is not None
+            and held.fetched is None
+            and held.readable
+            and self._consumer.is_due(held.fetch)
+        ]
         for node, partitions in self._consumer.leaders(due):
-            if not self._open_fetch(node):
+            if not any(waiting.api == "Fetch" for waiting in node.in_flight):
                 self._send(node, partitions)
-
-    @staticmethod
-    def _fetchable(held: Assigned) -> bool:
-        return held.position is not None and held.fetched is None and held.readable
-
-    @staticmethod
-    def _open_fetch(node: Node) -> bool:
-        return any(waiting.api == "Fetch" for waiting in node.in_flight)
 
     def _send(self, node: Node, partitions: list[TopicPartition]) -> None:
         config = self._consumer.config

@@ -126,13 +126,10 @@ class Producer(Client):
         if not self.accumulator.incomplete or not self._has_producer_id():
             return
         for node, partitions in self.leaders(self._ready_partitions()):
-            if self._has_room(node):
+            if len(node.in_flight) < self.config["max_in_flight_requests_per_connection"]:
                 self._send_batches(node, partitions)
                 if any(self.accumulator.queues[partition] for partition in partitions):
                     self.wake(self.now_ms)  # the next ones go in the next request
-
-    def _has_room(self, node: Node) -> bool:
-        return len(node.in_flight) < int(self.config["max_in_flight_requests_per_connection"])
 
     def _choose(self, partitions: Partitions, record: Unplaced, given: int | None) -> Choice:
         if given is None:
