@@ -56,11 +56,6 @@ def _assignor(given: Any) -> NamedAssignor:
     raise TypeError(f"{given!r} is no assignor: give a name, or a function assign(members, partitions)")
 
 
-def cooperative(assignors: Sequence[NamedAssignor]) -> bool:
-    """Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429)."""
-    return all(each.cooperative for each in assignors)
-
-
 def encode_subscription(
     assignor: NamedAssignor,
     topics: Sequence[str],

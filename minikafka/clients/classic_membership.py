@@ -81,7 +81,8 @@ class ClassicMembership(Membership):
     def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
         self._assignors = assigning.chosen_assignors(consumer.config["partition_assignment_strategy"])
-        self.cooperative = assigning.cooperative(self._assignors)
+        # Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429).
+        self.cooperative = all(each.cooperative for each in self._assignors)
         self._rejoin_why: str | None = None  # why to join at the next poll; None: no need to
         self._preparing = False  # step 2 is being done
         self._prepared = False  # step 2 is done
@@ -182,8 +183,7 @@ class ClassicMembership(Membership):
 
     def rejoin(self, why: str) -> None:
         """Join (again) at the next poll."""
-        if self._rejoin_why is None:
-            self._rejoin_why = why
+        self._rejoin_why = self._rejoin_why or why
 
     def _rebalance(self) -> None:
         if self.raises():
@@ -191,34 +191,29 @@ class ClassicMembership(Membership):
         if self._join_answer is not None:
             answer, self._join_answer = self._join_answer, None
             self._join_answered(answer)
-        if self._wants_to_join() and self.consumer.is_due(self._joining) and self.coordinator.ready():
+        wants = self._rejoin_why is not None and self.consumer.topics and not self._preparing and not self.tasks
+        if wants and self.consumer.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
                 self._prepare()
 
-    def _wants_to_join(self) -> bool:
-        joins = self._joining.in_flight or self._join_answer is not None
-        wants = self._rejoin_why is not None and bool(self.consumer.topics)
-        return wants and not (joins or self._preparing or self.tasks)
-
     def _prepare(self) -> None:
         self._preparing = True
         if self.generation < 0:
-            self.lose(list(self.consumer.assigned), self._ready_to_join)
+            self._give_back()
             return
         if not self.cooperative:
             self.consumer.stop(self.consumer.assigned)
-        self.auto_commit.before_revoking(self._committed)
+        self.auto_commit.before_revoking(self._give_back)
 
-    def _committed(self) -> None:
-        """The commit has ended, well or not: now give the partitions back."""
-        owned = list(self.consumer.assigned)
+    def _give_back(self) -> None:
+        """The commit has ended, well or not: now give the partitions back. Who was put out has lost them all."""
+        owned, topics = list(self.consumer.assigned), self.consumer.topics
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
         else:
-            topics = self.consumer.topics
-            unwanted = [each for each in owned if each.topic not in topics] if self.cooperative else owned
+            unwanted = [each for each in owned if not self.cooperative or each.topic not in topics]
             self.revoke(unwanted, self._ready_to_join)
 
     def _ready_to_join(self) -> None:

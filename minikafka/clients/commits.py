@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.errors import refusal
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
-from minikafka.clients.questions import Questions
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import Questions, RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -132,7 +131,10 @@ class Client:
             return
         self._enter(now)
         waiting = node.in_flight.popleft()
-        correlation_id, response = decode_response(waiting.api, self._version_of_answer(waiting, frame), frame)
+        version = waiting.version
+        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
+            version = 0  # a broker that does not know our version says so in the form of version 0 (KIP-511)
+        correlation_id, response = decode_response(waiting.api, version, frame)
         assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
         if self.trace:
             told: dict[str, Any] = {"api": waiting.api, "connection": connection, "correlation_id": correlation_id}
@@ -199,9 +201,6 @@ class Client:
     def busy(self) -> bool:
         """Whether the client keeps its metadata fresh now. A consumer that nobody polls does not."""
         return True
-
-    def metadata_changed(self) -> None:
-        """The client has read its metadata again."""
 
     def ready(self, node_id: int) -> Node | None:
         """The node, if it can be sent to; else starts to connect and returns None."""
@@ -295,13 +294,6 @@ class Client:
 
         self.request(node, "ApiVersions", body, answer, version=version)
 
-    @staticmethod
-    def _version_of_answer(waiting: InFlight, frame: Any) -> int:
-        """A broker that does not know our version of ApiVersions says so in the form of version 0 (KIP-511)."""
-        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
-            return 0
-        return waiting.version
-
     def _give_up(self, node: Node) -> None:
         """Forget a connection; everything in flight on it has failed."""
         assert node.connection is not None
@@ -329,14 +321,13 @@ class Client:
         return list(self.nodes.values()) or self.bootstrap
 
     def metadata_read(self) -> None:
-        """Metadata has come: keep the nodes that are still where they were."""
+        """The client has read its metadata again. It keeps the nodes that are still where they were."""
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:
                 if known is not None:
                     self.hang_up(known)
                 self.nodes[node_id] = self._bootstrapped(node_id, address)
-        self.metadata_changed()
 
     def _bootstrapped(self, node_id: int, address: Address) -> Node:
         """A node for this address. It takes over an open bootstrap connection to the same address."""

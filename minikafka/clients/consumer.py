@@ -28,8 +28,7 @@ from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
 from minikafka.clients.offsets import OffsetLookup
 from minikafka.clients.positions import Positions
-from minikafka.clients.questions import Question
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -261,7 +260,8 @@ class Consumer(Client):
     def busy(self) -> bool:
         return self.waiting > 0 or any(isinstance(question, OffsetLookup) for question in self.questions)
 
-    def metadata_changed(self) -> None:
+    def metadata_read(self) -> None:
+        super().metadata_read()
         self._assign_subscribed()
         if self.membership is not None:
             self.membership.metadata_changed()

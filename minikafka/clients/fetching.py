@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.connection import Node
-from minikafka.clients.questions import Question
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, sizes
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError

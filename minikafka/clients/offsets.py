@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndTimestamp, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message

@@ -11,7 +11,7 @@ from minikafka.clients.commits import OffsetFetch
 from minikafka.clients.errors import NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
 from minikafka.clients.offsets import EARLIEST, LATEST, OffsetLookup
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from minikafka.trace import Reason
 

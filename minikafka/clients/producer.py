@@ -67,9 +67,8 @@ class Producer(Client):
 
     def size_of(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
         """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no request could hold it."""
-        size = record_size(0, 0, key, value, headers)
-        if size > self.config["max_request_size"]:
-            limit = self.config["max_request_size"]
+        size, limit = record_size(0, 0, key, value, headers), self.config["max_request_size"]
+        if size > limit:
             raise KafkaError(Error.MESSAGE_TOO_LARGE, f"the record has {size} bytes; max_request_size is {limit}")
         return size
 

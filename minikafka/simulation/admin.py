@@ -9,7 +9,7 @@ from minikafka.clients.connection import DEFAULTS, Client
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clock import Now
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.network import Network
