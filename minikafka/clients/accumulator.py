@@ -154,7 +154,7 @@ class Accumulator:
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
-        while batch.base_sequence >= 0 and place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
+        while place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
             place += 1
         queue.insert(place, batch)
 

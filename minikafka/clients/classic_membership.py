@@ -32,6 +32,7 @@ As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGrou
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients import assigning
@@ -150,15 +151,12 @@ class ClassicMembership(Membership):
 
     def send_heartbeat(self) -> None:
         self._heartbeat_later()
-        identity = self.identity
-
-        def answered(response: Message) -> None:
-            self._heartbeat_answered(Error(response.error_code), identity)
-
         body = self._who() | {"generation_id": self.generation}
+        answered = partial(self._heartbeat_answered, self.identity)
         self.coordinator.request("Heartbeat", body, self.heartbeat.sent(answered))
 
-    def _heartbeat_answered(self, error: Error, identity: tuple[str, int]) -> None:
+    def _heartbeat_answered(self, identity: tuple[str, int], response: Message) -> None:
+        error = Error(response.error_code)
         if error in HEARD:
             self._heard()
         elif error not in OUT and not self.heartbeat.refused(error):

@@ -185,16 +185,16 @@ class Client:
     # for subclasses
 
     def work(self) -> None:
-        """Send what can be sent now; wake() for what only the time is missing to."""
+        """Send what can be sent now, and wake() for what only waits for its time."""
         self.questions.work()
 
     def wake(self, at_ms: int | None) -> None:
-        """Let there be a tick() at this time, in ms; None: something will arrive."""
+        """Have tick() called at this time, in ms; None: something else will come first."""
         if at_ms is not None and (self._wake_ms is None or at_ms < self._wake_ms):
             self._wake_ms = at_ms
 
     def is_due(self, state: RequestState) -> bool:
-        """Whether a request may be sent now; if only later, there will be a tick() then."""
+        """Whether a request may be sent now; if only later, tick() comes then."""
         self.wake(state.next_work(chance=None))
         return state.is_due
 

@@ -230,7 +230,8 @@ class ConsumerMembership(Membership):
         elif self.heartbeat.refused(error):
             self._said.clear()
         else:
-            self._refused(error, response.error_message)
+            self.fatal = refusal(error, response.error_message)
+            self._drop_out("refused", f"{error.name}: {response.error_message or error.message}")
 
     # what goes wrong, and leaving
 
@@ -240,10 +241,6 @@ class ConsumerMembership(Membership):
                 self._join("all_dropped", f"again, after {error.name}")
 
         self._drop_out("put_out", f"{error.name}: {error.message}", rejoin)
-
-    def _refused(self, error: Error, message: str | None) -> None:
-        self.fatal = refusal(error, message)
-        self._drop_out("refused", f"{error.name}: {message or error.message}")
 
     def _drop_out(self, event: str, why: str, dropped: Callable[[], None] = lambda: None) -> None:
         """Drop out of the group: another member may read its partitions already."""

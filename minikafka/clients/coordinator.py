@@ -37,10 +37,13 @@ class Coordinator:
 
         Call it again after any event of the client, and when it ticks.
         """
-        if self._node is None:
-            self._ask()
-            return None
-        return self._client.ready_node(self._node)
+        if self._node is not None:
+            return self._client.ready_node(self._node)
+        node = self._client.any_node() if self._client.is_due(self._state) else None
+        if node is not None:
+            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
+            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
+        return None
 
     def lost(self) -> None:
         """Forget the coordinator and close its connection; what was in flight has failed."""
@@ -65,12 +68,6 @@ class Coordinator:
             on_response(response)
 
         self._client.request(node, api, body, answered, timeout_ms)
-
-    def _ask(self) -> None:
-        node = self._client.any_node() if self._client.is_due(self._state) else None
-        if node is not None:
-            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
-            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
 
     def _found(self, response: Message) -> None:
         self._state.back_off()

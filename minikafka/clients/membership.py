@@ -148,7 +148,7 @@ class Membership:
             self.send_heartbeat()
 
     def check_poll_interval(self) -> None:
-        """Notice that the program has not polled for too long. While a poll goes on it has."""
+        """Notice that the program has not polled for too long; while it polls that can't be."""
         deadline = self._poll_deadline
         if self.state not in self.heartbeat_states or self.consumer.in_poll or deadline is None:
             return
