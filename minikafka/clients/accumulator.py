@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
+from minikafka.wire.records import BATCH_OVERHEAD
 from minikafka.wire.varints import bytes_size, varint_size
-
-BATCH_OVERHEAD = 61  # the header of a record batch v2, in bytes
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -155,7 +154,7 @@ class Accumulator:
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
-        while batch.base_sequence >= 0 and place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
+        while place < len(queue) and 0 <= queue[place].base_sequence < batch.base_sequence:
             place += 1
         queue.insert(place, batch)
 

@@ -2,20 +2,25 @@
 
 On joining, each member says what it reads and what it had (ConsumerProtocolSubscription); the leader runs an assignor
 over all of these, and each member is told its share (ConsumerProtocolAssignment). The assignor may be a learner's own
-function.
+function. Any member may be the leader; in Kafka it is the first one that joined. It learns of all the group's topics,
+since the others may read some that it doesn't read itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minikafka.clients.assignors import member_from_subscription, subscription_user_data
+from minikafka.clients.assignors import member_from_subscription, problems, subscription_user_data
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor
+from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
+
+if TYPE_CHECKING:
+    from minikafka.clients.membership import Membership
 
 SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
 BUILT_IN = set(ASSIGNORS)
@@ -43,11 +48,6 @@ def _assignor(given: Any) -> NamedAssignor:
         name = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
         return NamedAssignor(name, given, bool(getattr(given, "cooperative", False)))
     raise TypeError(f"{given!r} is no assignor: give a name, or a function assign(members, partitions)")
-
-
-def cooperative(assignors: Sequence[NamedAssignor]) -> bool:
-    """Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429)."""
-    return all(each.cooperative for each in assignors)
 
 
 def encode_subscription(
@@ -110,16 +110,61 @@ def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
     return [TopicPartition(each.topic, number) for each in topics for number in each.partitions]
 
 
-def run(
-    assignor: NamedAssignor, members: dict[str, Member], partitions: dict[str, int]
-) -> dict[str, list[tuple[str, int]]]:
+Assignment = dict[str, list[tuple[str, int]]]
+
+
+class Leader:
+    """The leader's work in one generation. joined: the answer to JoinGroup, with what all members have said."""
+
+    def __init__(self, member: Membership, assignor: NamedAssignor, joined: Message) -> None:
+        self.assignor = assignor
+        self._member = member
+        self._metadata = member.consumer.metadata
+        self._generation = joined.generation_id
+        self._must_assign = not joined.skip_assignment  # KIP-814: a leader that came back finds it done
+        self._members = decode_members(assignor, joined.members)
+        self._topics = sorted({topic for each in self._members.values() for topic in each.topics})
+        self._counted: dict[str, int] = {}  # each topic's partitions at the assignment
+
+    def knows_the_topics(self) -> bool:
+        """Whether the cluster was asked for all of them. The assignor goes without those that don't exist."""
+        missing = [topic for topic in self._topics if not self._metadata.want(topic)]
+        return all(self._metadata.errors.get(topic, Error.NONE) is not Error.NONE for topic in missing)
+
+    def assign(self) -> Assignment:
+        """Run the assignor. It may be anyone's function and raise anything."""
+        self._counted = self._count()
+        if not self._must_assign:
+            return {}
+        partitions = {topic: count for topic, count in self._counted.items() if count}
+        assignment = run(self.assignor, self._members, partitions)
+        wrong = problems(self.assignor, self._members, partitions, assignment)
+        self._member.consumer.remarks += [f"{self.assignor.name}: {each}" for each in wrong]
+        self._member.emit(
+            "AssignorRan",
+            generation=self._generation,
+            assignor=self.assignor.name,
+            assignment={member: [list(each) for each in share] for member, share in assignment.items()},
+            problems=wrong,
+        )
+        return assignment
+
+    def is_outdated(self) -> bool:
+        """Whether there are other partitions now than at the assignment."""
+        return self._count() != self._counted
+
+    def _count(self) -> dict[str, int]:
+        return {topic: len(self._metadata.partitions(topic) or ()) for topic in self._topics}
+
+
+def run(assignor: NamedAssignor, members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
     """The assignor's result; TypeError in plain words if it is no assignment at all."""
     result = assignor.assign(members, partitions)
     if not isinstance(result, Mapping):
         raise TypeError(
             f"the assignor {assignor.name} must return {{member id: [(topic, partition), ...]}}, not {result!r}"
         )
-    assignment: dict[str, list[tuple[str, int]]] = {}
+    assignment: Assignment = {}
     for member, share in result.items():
         try:
             assignment[member] = [(topic, int(number)) for topic, number in share]

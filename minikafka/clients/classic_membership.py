@@ -32,12 +32,12 @@ As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGrou
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients import assigning
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import RebalanceInProgressError, refusal
-from minikafka.clients.leader import Leader
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
@@ -82,7 +82,8 @@ class ClassicMembership(Membership):
     def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
         self._assignors = assigning.chosen_assignors(consumer.config["partition_assignment_strategy"])
-        self.cooperative = assigning.cooperative(self._assignors)
+        # Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429).
+        self.cooperative = all(each.cooperative for each in self._assignors)
         self._rejoin_why: str | None = None  # why to join at the next poll; None: no need to
         self._preparing = False  # step 2 is being done
         self._prepared = False  # step 2 is done
@@ -90,27 +91,21 @@ class ClassicMembership(Membership):
         self._join_answer: Message | None = None  # came between polls
         self._joined_topics: list[str] = []
         self._had: tuple[list[TopicPartition], int] = ([], -1)  # the last share, and its generation
-        self._leader: Leader | None = None  # while it leads
+        self._leader: assigning.Leader | None = None  # while it leads
         self._session_deadline = 0
 
     # what the consumer calls
 
     def work(self) -> None:
         self.check_poll_interval()
-        if self.state in self.heartbeat_states and self._session_deadline <= self.consumer.now_ms:
-            self._heard()  # of nothing, but the next coordinator gets as much time
-            self.coordinator.lost()
+        if self.state in self.heartbeat_states:
+            self.consumer.wake(self._session_deadline)
+            if self._session_deadline <= self.consumer.now_ms:
+                self._heard()  # of nothing, but the next coordinator gets as much time
+                self.coordinator.lost()
         self.stay_alive()
         if self.consumer.in_poll and not self.leaving:
             self._rebalance()
-
-    def next_work(self) -> list[int | None]:
-        found = super().next_work()
-        if found:
-            found.append(self._session_deadline)
-        if self.consumer.in_poll and self._wants_to_join():
-            found.append(self._joining.next_work(self.coordinator.next_chance()))
-        return found
 
     @property
     def settled(self) -> bool:
@@ -155,16 +150,13 @@ class ClassicMembership(Membership):
     # heartbeats: in the background
 
     def send_heartbeat(self) -> None:
-        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
-        identity = self.identity
-
-        def answered(response: Message) -> None:
-            self._heartbeat_answered(Error(response.error_code), identity)
-
+        self._heartbeat_later()
         body = self._who() | {"generation_id": self.generation}
+        answered = partial(self._heartbeat_answered, self.identity)
         self.coordinator.request("Heartbeat", body, self.heartbeat.sent(answered))
 
-    def _heartbeat_answered(self, error: Error, identity: tuple[str, int]) -> None:
+    def _heartbeat_answered(self, identity: tuple[str, int], response: Message) -> None:
+        error = Error(response.error_code)
         if error in HEARD:
             self._heard()
         elif error not in OUT and not self.heartbeat.refused(error):
@@ -176,16 +168,20 @@ class ClassicMembership(Membership):
         elif error in OUT:
             self._put_out(error)
 
+    def _heartbeat_later(self) -> None:
+        self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+        self.consumer.wake(self.heartbeat.at_ms)
+
     def _heard(self) -> None:
         """Coordinator and member have heard from each other: the session begins anew."""
         self._session_deadline = self.consumer.now_ms + int(self.consumer.config["session_timeout_ms"])
+        self.consumer.wake(self._session_deadline)
 
     # a rebalance: in poll
 
     def rejoin(self, why: str) -> None:
         """Join (again) at the next poll."""
-        if self._rejoin_why is None:
-            self._rejoin_why = why
+        self._rejoin_why = self._rejoin_why or why
 
     def _rebalance(self) -> None:
         if self.raises():
@@ -193,34 +189,29 @@ class ClassicMembership(Membership):
         if self._join_answer is not None:
             answer, self._join_answer = self._join_answer, None
             self._join_answered(answer)
-        if self._wants_to_join() and self._joining.is_due and self.coordinator.ready():
+        wants = self._rejoin_why is not None and self.consumer.topics and not self._preparing and not self.tasks
+        if wants and self.consumer.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
                 self._prepare()
 
-    def _wants_to_join(self) -> bool:
-        joins = self._joining.in_flight or self._join_answer is not None
-        wants = self._rejoin_why is not None and bool(self.consumer.topics)
-        return wants and not (joins or self._preparing or self.tasks)
-
     def _prepare(self) -> None:
         self._preparing = True
         if self.generation < 0:
-            self.lose(list(self.consumer.assigned), self._ready_to_join)
+            self._give_back()
             return
         if not self.cooperative:
             self.consumer.stop(self.consumer.assigned)
-        self.auto_commit.before_revoking(self._committed)
+        self.auto_commit.before_revoking(self._give_back)
 
-    def _committed(self) -> None:
-        """The commit has ended, well or not: now give the partitions back."""
-        owned = list(self.consumer.assigned)
+    def _give_back(self) -> None:
+        """The commit has ended, well or not: now give the partitions back. Who was put out has lost them all."""
+        owned, topics = list(self.consumer.assigned), self.consumer.topics
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
         else:
-            topics = self.consumer.topics
-            unwanted = [each for each in owned if each.topic not in topics] if self.cooperative else owned
+            unwanted = [each for each in owned if not self.cooperative or each.topic not in topics]
             self.revoke(unwanted, self._ready_to_join)
 
     def _ready_to_join(self) -> None:
@@ -280,7 +271,7 @@ class ClassicMembership(Membership):
             self._refused(error)
         else:
             self.member_id, self.generation = response.member_id, response.generation_id
-            self.heartbeat.at_ms = self.consumer.now_ms + int(self.consumer.config["heartbeat_interval_ms"])
+            self._heartbeat_later()
             self._heard()
             leads = response.leader == response.member_id
             self.event("all_joined", "leads the group" if leads else "waits for the leader's assignment")
@@ -292,7 +283,7 @@ class ClassicMembership(Membership):
     def _lead(self, response: Message) -> None:
         """Let the assignor run, in the program's own call, as soon as the group's topics are known."""
         assignor = next(each for each in self._assignors if each.name == response.protocol_name)
-        self._leader = leader = Leader(self, assignor, response)
+        self._leader = leader = assigning.Leader(self, assignor, response)
 
         def run() -> None:
             assignment = leader.assign()
@@ -306,7 +297,7 @@ class ClassicMembership(Membership):
 
         self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
 
-    def _sync(self, protocol: str, assignment: dict[str, list[tuple[str, int]]]) -> None:
+    def _sync(self, protocol: str, assignment: assigning.Assignment) -> None:
         shares = [
             {"member_id": member, "assignment": assigning.encode_assignment(share)}
             for member, share in assignment.items()
@@ -326,18 +317,15 @@ class ClassicMembership(Membership):
             return
         self.event("share_received", f"has its share of generation {self.generation}")
         self._rejoin_why, self._prepared = None, False
-        self._complete(assigning.decode_assignment(response.assignment))
-        self.subscription_changed()
-        self.metadata_changed()
-
-    def _complete(self, share: list[TopicPartition]) -> None:
-        """Take over the share; what goes, and what comes, is told in the program's own call."""
+        share = assigning.decode_assignment(response.assignment)
         self._had = (share, self.generation)
         owned, keeps = self.consumer.assigned, set(share)
         gone = [each for each in owned if each not in keeps]
         if gone:
             self.revoke(gone, lambda: self.rejoin("it has given partitions back that others wait for"))
         self.assign([each for each in share if each not in owned], lambda: None)
+        self.subscription_changed()
+        self.metadata_changed()
 
     # what goes wrong, and leaving
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.errors import refusal
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -46,9 +46,6 @@ class OffsetRequest(Question):
         self.consumer = consumer
         self.coordinator = consumer.coordinator
         self.identity = ("", -1)  # as whom it was sent
-
-    def chance(self) -> int | None:
-        return self.coordinator.next_chance()
 
     def attempt(self) -> None:
         if self.coordinator.error is not None:
@@ -193,30 +190,27 @@ class AutoCommit:
         self._consumer.questions.ask(commit)
 
     def work(self) -> None:
-        consumer = self._consumer
+        consumer, member = self._consumer, self._consumer.member
+        if not consumer.config["enable_auto_commit"] or not consumer.in_poll:
+            return
         interval_ms = int(consumer.config["auto_commit_interval_ms"])
-        if self._at is None and consumer.in_poll:
+        if self._at is None:
             self._at = consumer.now_ms + interval_ms
-        if self._may_commit() and self._at is not None and self._at <= consumer.now_ms:
+        if member is not None and not member.settled:
+            return  # while the group rebalances: it commits before it gives partitions back anyway
+        if self._at <= consumer.now_ms:
             self._at = consumer.now_ms + interval_ms
             offsets = consumer.positions.consumed()
-            if offsets and (consumer.member is None or consumer.member.why_no_commit() is None):
+            if offsets and (member is None or member.why_no_commit() is None):
                 commit = OffsetCommit(consumer, offsets, "auto")
                 commit.add_errback(lambda error: self._failed(commit, error))
                 consumer.questions.ask(commit)
-
-    def next_work(self) -> list[int | None]:
-        return [self._at] if self._may_commit() else []
-
-    def _may_commit(self) -> bool:
-        """A member waits while the group rebalances: it commits before it gives partitions back anyway."""
-        member = self._consumer.member
-        settled = member is None or member.settled
-        return self._consumer.in_poll and bool(self._consumer.config["enable_auto_commit"]) and settled
+        consumer.wake(self._at)
 
     def _failed(self, commit: OffsetCommit, error: Exception) -> None:
         if isinstance(error, KafkaError) and error.error.retriable:
             self._at = commit.state.at_ms
+            self._consumer.wake(self._at)
 
 
 def first_error(answers: Iterable[Message]) -> Error:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
-from minikafka.clients.questions import Questions
+from minikafka.clients.request_state import Questions, RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -100,27 +100,27 @@ class Node:
 
 
 class Client:
-    """The base of producer, consumer and admin. A subclass does its own work in work() and next_work()."""
+    """The base of producer, consumer and admin. A subclass does its own work in work()."""
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace, config: Mapping[str, Any]) -> None:
-        told = {**DEFAULTS, **config}
         self.name = name
         self.config = config
-        self.client_id: str = told["client_id"] or name
+        self.client_id: str = config["client_id"] or name
         self.trace = trace
         self.outbox: list[Connect | Send | Disconnect] = []
         self.closed = False
-        self.request_timeout_ms: int = told["request_timeout_ms"]
-        self.retry_backoff_ms: int = told["retry_backoff_ms"]
-        self.reconnect_backoff_ms: int = told["reconnect_backoff_ms"]
+        self.request_timeout_ms: int = config["request_timeout_ms"]
+        self.retry_backoff_ms: int = config["retry_backoff_ms"]
+        self.reconnect_backoff_ms: int = config["reconnect_backoff_ms"]
         self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
         self.nodes: dict[int, Node] = {}
         self._by_connection: dict[str, Node] = {}
         self.connections = 0  # made so far; numbers their names
         self._correlation_id = 0
         self.now_ms = 0  # monotonic, as of the last call of the shell
+        self._wake_ms: int | None = None  # when work() has something to do again without being told
         self.questions = Questions()
-        self.metadata = Metadata(self, told["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
+        self.metadata = Metadata(self, config["metadata_max_age_ms"], config.get("allow_auto_create_topics", True))
 
     # the shell calls these
 
@@ -131,7 +131,10 @@ class Client:
             return
         self._enter(now)
         waiting = node.in_flight.popleft()
-        correlation_id, response = decode_response(waiting.api, self._version_of_answer(waiting, frame), frame)
+        version = waiting.version
+        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
+            version = 0  # a broker that does not know our version says so in the form of version 0 (KIP-511)
+        correlation_id, response = decode_response(waiting.api, version, frame)
         assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
         if self.trace:
             told: dict[str, Any] = {"api": waiting.api, "connection": connection, "correlation_id": correlation_id}
@@ -162,35 +165,42 @@ class Client:
         if self.closed:
             return None
         deadlines = [node.deadline() for node in self._by_connection.values() if node.in_flight]
-        deadlines += [at for at in self.next_work() if at is not None]
+        if self._wake_ms is not None:
+            deadlines.append(self._wake_ms)
         due_at = self.metadata.due_at() if self.busy() else None
-        chance = self.next_chance() if due_at is not None else None
-        if due_at is not None and chance is not None:
-            deadlines.append(max(due_at, chance))
+        known = self._known_nodes()
+        if due_at is not None and (any(node.ready for node in known) or not any(node.connection for node in known)):
+            deadlines.append(max(due_at, min(node.retry_at for node in known)))
         return max(min(deadlines), self.now_ms + 1) if deadlines else None
 
-    def disconnect(self) -> None:
+    def close(self, now: Now) -> None:
         """Close all connections for good."""
+        self._enter(now)
         self.outbox += [Disconnect(connection) for connection in self._by_connection]
         self._by_connection.clear()
         self.closed = True
+        if self.trace:
+            self.trace.emit("ClientClosed")
 
     # for subclasses
 
     def work(self) -> None:
-        """Send what can be sent now."""
+        """Send what can be sent now, and wake() for what only waits for its time."""
         self.questions.work()
 
-    def next_work(self) -> list[int | None]:
-        """When work() may have something to do again without being told, in ms."""
-        return self.questions.next_work()
+    def wake(self, at_ms: int | None) -> None:
+        """Have tick() called at this time, in ms; None: something else will come first."""
+        if at_ms is not None and (self._wake_ms is None or at_ms < self._wake_ms):
+            self._wake_ms = at_ms
+
+    def is_due(self, state: RequestState) -> bool:
+        """Whether a request may be sent now; if only later, tick() comes then."""
+        self.wake(state.next_work(chance=None))
+        return state.is_due
 
     def busy(self) -> bool:
         """Whether the client keeps its metadata fresh now. A consumer that nobody polls does not."""
         return True
-
-    def metadata_changed(self) -> None:
-        """The client has read its metadata again."""
 
     def ready(self, node_id: int) -> Node | None:
         """The node, if it can be sent to; else starts to connect and returns None."""
@@ -228,7 +238,9 @@ class Client:
         """As ready(), for a node that the caller keeps: it has a connection of its own."""
         if node.ready:
             return node
-        if node.connection is None and self.now_ms >= node.retry_at and not self.closed:
+        if node.connection is None and self.now_ms < node.retry_at:
+            self.wake(node.retry_at)
+        elif node.connection is None and not self.closed:
             self.connections += 1
             node.connection = f"{self.name}#{self.connections}"
             self._by_connection[node.connection] = node
@@ -250,16 +262,6 @@ class Client:
             if node is not None:
                 yield node, theirs
 
-    def leader_of(self, partition: TopicPartition) -> Node | None:
-        leader = self.metadata.partition(*partition).leader
-        return None if leader is None else self.nodes.get(leader)
-
-    def chance(self, node: Node | None) -> int | None:
-        """When a node can be sent to, or connected to again, in ms; None: once a connection or metadata has come."""
-        if node is None or (node.connection is not None and not node.ready):
-            return None
-        return self.now_ms if node.ready else node.retry_at
-
     def hang_up(self, node: Node) -> None:
         """Close the connection to a node; everything in flight on it has failed."""
         if node.connection is not None:
@@ -272,8 +274,10 @@ class Client:
         self.now_ms = self.trace.now = now.monotonic_ms
 
     def _do_what_is_due(self) -> None:
-        if self.busy():
-            self._refresh_metadata_if_due()
+        self._wake_ms = None
+        due_at = self.metadata.due_at() if self.busy() else None
+        if due_at is not None and due_at <= self.now_ms and (node := self.any_node()) is not None:
+            self.metadata.ask(node)
         self.work()
 
     def _ask_versions(self, node: Node, version: int) -> None:
@@ -290,13 +294,6 @@ class Client:
 
         self.request(node, "ApiVersions", body, answer, version=version)
 
-    @staticmethod
-    def _version_of_answer(waiting: InFlight, frame: Any) -> int:
-        """A broker that does not know our version of ApiVersions says so in the form of version 0 (KIP-511)."""
-        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
-            return 0
-        return waiting.version
-
     def _give_up(self, node: Node) -> None:
         """Forget a connection; everything in flight on it has failed."""
         assert node.connection is not None
@@ -310,40 +307,27 @@ class Client:
 
     # metadata
 
-    def _refresh_metadata_if_due(self) -> None:
-        due_at = self.metadata.due_at()
-        node = self.any_node() if due_at is not None and due_at <= self.now_ms else None
-        if node is not None:
-            self.metadata.ask(node, self._metadata_read)
-
     def any_node(self) -> Node | None:
         """The ready node with the fewest requests in flight; if none is ready, begins to connect to one."""
-        known = list(self.nodes.values()) or self.bootstrap
+        known = self._known_nodes()
         ready = [node for node in known if node.ready]
         if ready:
             return min(ready, key=lambda node: len(node.in_flight))
         if not any(node.connection for node in known):
-            waiting_least = min(known, key=lambda node: node.retry_at)
-            self.ready_node(waiting_least)
+            self.ready_node(min(known, key=lambda node: node.retry_at))
         return None
 
-    def next_chance(self) -> int | None:
-        """When any_node() may get further by itself, in ms; None while a connection is on its way."""
-        known = list(self.nodes.values()) or self.bootstrap
-        if any(node.ready for node in known):
-            return self.now_ms
-        if any(node.connection for node in known):
-            return None
-        return min(node.retry_at for node in known)
+    def _known_nodes(self) -> list[Node]:
+        return list(self.nodes.values()) or self.bootstrap
 
-    def _metadata_read(self) -> None:
+    def metadata_read(self) -> None:
+        """The client has read its metadata again. It keeps the nodes that are still where they were."""
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)
             if known is None or known.address != address:
                 if known is not None:
                     self.hang_up(known)
                 self.nodes[node_id] = self._bootstrapped(node_id, address)
-        self.metadata_changed()
 
     def _bootstrapped(self, node_id: int, address: Address) -> Node:
         """A node for this address. It takes over an open bootstrap connection to the same address."""

@@ -28,8 +28,7 @@ from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
 from minikafka.clients.offsets import OffsetLookup
 from minikafka.clients.positions import Positions
-from minikafka.clients.questions import Question
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -61,7 +60,8 @@ class Consumer(Client):
         if group_id is not None:
             self.coordinator = Coordinator(self, group_id)
             self.auto_commit = AutoCommit(self)
-            self.membership = self._new_membership(self.coordinator)
+            protocol = ConsumerMembership if self.config["group_protocol"] == "consumer" else ClassicMembership
+            self.membership = protocol(self, self.coordinator)
         if self.trace:
             self.trace.emit("ClientStarted", client="consumer", topics=list(topics))
         if topics:
@@ -81,8 +81,7 @@ class Consumer(Client):
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         self.topics = []
-        before = self.assigned
-        self.assigned = {partition: before.get(partition) or self._unread() for partition in partitions}
+        self.assigned = {partition: self.assigned.get(partition) or self._unread() for partition in partitions}
         for partition in self.assigned:
             self.metadata.want(partition.topic)
 
@@ -153,14 +152,13 @@ class Consumer(Client):
     def begin_poll(self, now: Now) -> None:
         """From here to end_poll() the consumer works by itself: its group, metadata, positions, fetches."""
         self._enter(now)
-        self.waiting += 1
         self.in_poll = True
         self._polled()
-        self._do_what_is_due()
+        self.begin_waiting(now)
 
     def end_poll(self) -> None:
         self._leave_poll()
-        self.waiting -= 1
+        self.end_waiting()
 
     def begin_waiting(self, now: Now) -> None:
         """As begin_poll() without the group's work: the program asks for a position, or for a topic's partitions."""
@@ -242,12 +240,7 @@ class Consumer(Client):
         """The state of a partition that was just assigned."""
         return Assigned(RequestState(self, self.metadata))
 
-    def _new_membership(self, coordinator: Coordinator) -> Membership:
-        if self.config["group_protocol"] == "consumer":
-            return ConsumerMembership(self, coordinator)
-        return ClassicMembership(self, coordinator)
-
-    # questions, and the end
+    # questions
 
     def ask_offsets(self, timestamps: dict[TopicPartition, int], now: Now) -> Future:
         """Ask for the offsets at LATEST, EARLIEST, or times in ms since the epoch."""
@@ -262,18 +255,13 @@ class Consumer(Client):
         self._do_what_is_due()
         return question
 
-    def close(self, now: Now) -> None:
-        self._enter(now)
-        self.disconnect()
-        if self.trace:
-            self.trace.emit("ClientClosed")
-
     # what happens by itself while somebody polls
 
     def busy(self) -> bool:
         return self.waiting > 0 or any(isinstance(question, OffsetLookup) for question in self.questions)
 
-    def metadata_changed(self) -> None:
+    def metadata_read(self) -> None:
+        super().metadata_read()
         self._assign_subscribed()
         if self.membership is not None:
             self.membership.metadata_changed()
@@ -292,37 +280,23 @@ class Consumer(Client):
             self.positions.find()
             self.fetcher.work()
 
-    def next_work(self) -> list[int | None]:
-        deadlines = super().next_work()
-        if self.membership is not None and self.topics:
-            deadlines += self.membership.next_work()
-        if self.auto_commit is not None:
-            deadlines += self.auto_commit.next_work()
-        if self.waiting:
-            deadlines += self.fetcher.next_work()
-        return deadlines
-
     def _assign_subscribed(self) -> None:
         """A consumer without a group reads all partitions of its topics."""
         if self.membership is None:
             for topic in self.topics:
                 for number in self.metadata.partitions(topic) or {}:
-                    partition = TopicPartition(topic, number)
-                    if partition not in self.assigned:
-                        self.assigned[partition] = self._unread()
+                    self.assigned.setdefault(TopicPartition(topic, number), self._unread())
 
     def _take_from(
         self, partition: TopicPartition, held: Assigned, fetched: Fetched, max_records: int
     ) -> list[ConsumerRecord]:
         deserializers = (self.config["key_deserializer"], self.config["value_deserializer"])
         records: list[ConsumerRecord] = []
-        while len(records) < max_records and (item := fetched.peek()) is not None:
-            if item[0] is not None:
-                records.append(consumer_record(partition, item, deserializers))
-                held.leader_epoch = item[2]
-            fetched.drop()
-            held.position = item[1]
-        held.holds_record()
+        while held.holds_record() and len(records) < max_records:
+            item = fetched.peek()
+            assert item is not None
+            records.append(consumer_record(partition, item, deserializers))
+            _, held.position, held.leader_epoch, _ = fetched.take()
         if records and self.trace:
             shown = [[each.offset, text(each.key), text(each.value)] for each in records[:50]]
             self.trace.emit(

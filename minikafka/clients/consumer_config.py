@@ -34,9 +34,6 @@ DEFAULTS: dict[str, Any] = {
     "allow_auto_create_topics": True,
 }
 
-# These mean something in a group only.
-OF_A_GROUP = ("group_instance_id", "group_remote_assignor")
-
 
 def checked(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration itself, if its values fit each other; else raises ValueError in plain words."""
@@ -44,24 +41,19 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f'auto_offset_reset={config["auto_offset_reset"]!r}: give "latest", "earliest" or "none"')
     if config["isolation_level"] != "read_uncommitted":
         raise ValueError(f"isolation_level={config['isolation_level']!r}: transactions are not here yet")
-    _check_group(config)
-    return config
-
-
-def _check_group(config: dict[str, Any]) -> None:
     if config["group_protocol"] not in ("classic", "consumer"):
         raise ValueError(f'group_protocol={config["group_protocol"]!r}: give "classic" or "consumer" (KIP-848)')
     if config["group_id"] is None:
-        for name in OF_A_GROUP:
+        for name in ("group_instance_id", "group_remote_assignor"):
             if config[name] is not None:
                 raise ValueError(f"{name} needs a group_id")
-        return
-    if not config["group_id"]:
+    elif not config["group_id"]:
         raise ValueError("group_id='': a group's name is a text")
-    if config["group_protocol"] == "classic":
+    elif config["group_protocol"] == "classic":
         chosen_assignors(config["partition_assignment_strategy"])
         if config["heartbeat_interval_ms"] >= config["session_timeout_ms"]:
             raise ValueError(
                 f"heartbeat_interval_ms={config['heartbeat_interval_ms']} must be lower than session_timeout_ms="
                 f"{config['session_timeout_ms']}: usually a third of it, so that two may get lost"
             )
+    return config

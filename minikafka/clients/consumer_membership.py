@@ -220,20 +220,18 @@ class ConsumerMembership(Membership):
             self._interval_ms = response.heartbeat_interval_ms
             self.generation = response.member_epoch
             if response.assignment is not None:
-                self._told_share(frozenset(flat(response.assignment.topic_partitions)))
+                self._share = frozenset(flat(response.assignment.topic_partitions))
+                if self._share != self._had or self._reconciling:
+                    self.event("share_is_new", f"its share at epoch {self.generation} is another")
+                else:
+                    self.event("share_is_had", f"it has its share of epoch {self.generation}")
         elif error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
             self._put_out(error)
         elif self.heartbeat.refused(error):
             self._said.clear()
         else:
-            self._refused(error, response.error_message)
-
-    def _told_share(self, share: Share) -> None:
-        self._share = share
-        if share != self._had or self._reconciling:
-            self.event("share_is_new", f"its share at epoch {self.generation} is another")
-        else:
-            self.event("share_is_had", f"it has its share of epoch {self.generation}")
+            self.fatal = refusal(error, response.error_message)
+            self._drop_out("refused", f"{error.name}: {response.error_message or error.message}")
 
     # what goes wrong, and leaving
 
@@ -243,10 +241,6 @@ class ConsumerMembership(Membership):
                 self._join("all_dropped", f"again, after {error.name}")
 
         self._drop_out("put_out", f"{error.name}: {error.message}", rejoin)
-
-    def _refused(self, error: Error, message: str | None) -> None:
-        self.fatal = refusal(error, message)
-        self._drop_out("refused", f"{error.name}: {message or error.message}")
 
     def _drop_out(self, event: str, why: str, dropped: Callable[[], None] = lambda: None) -> None:
         """Drop out of the group: another member may read its partitions already."""

@@ -35,19 +35,15 @@ class Coordinator:
     def ready(self) -> Node | None:
         """The coordinator, if it can be sent to; else takes the next step towards it and returns None.
 
-        Call it again after any event of the client, and at next_chance().
+        Call it again after any event of the client, and when it ticks.
         """
-        if self._node is None:
-            self._ask()
-            return None
-        return self._client.ready_node(self._node)
-
-    def next_chance(self) -> int | None:
-        """When ready() may get further by itself, in ms; None while an answer or a connection is on its way."""
-        if self._node is None:
-            chance = self._client.next_chance()
-            return None if chance is None or self._state.in_flight else max(chance, self._state.at_ms)
-        return None if self._node.ready else self._client.chance(self._node)
+        if self._node is not None:
+            return self._client.ready_node(self._node)
+        node = self._client.any_node() if self._client.is_due(self._state) else None
+        if node is not None:
+            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
+            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
+        return None
 
     def lost(self) -> None:
         """Forget the coordinator and close its connection; what was in flight has failed."""
@@ -72,12 +68,6 @@ class Coordinator:
             on_response(response)
 
         self._client.request(node, api, body, answered, timeout_ms)
-
-    def _ask(self) -> None:
-        node = self._client.any_node() if self._state.is_due else None
-        if node is not None:
-            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
-            self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
 
     def _found(self, response: Message) -> None:
         self._state.back_off()

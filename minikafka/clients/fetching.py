@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.connection import Node
-from minikafka.clients.request_state import RequestState
-from minikafka.clients.serializers import apply
-from minikafka.clients.structs import ConsumerRecord, TopicPartition, sizes
+from minikafka.clients.request_state import Question, RequestState
+from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, sizes
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
@@ -28,12 +27,8 @@ Item = tuple[Record | None, int, int, int]
 
 @dataclass
 class Fetched:
-    """The answer to one fetch of one partition.
+    """The answer to one fetch of one partition; its batches are decoded one at a time, when reached."""
 
-    offset: the position it is for; batches are decoded one at a time, when reached.
-    """
-
-    offset: int
     items: Iterator[Item]
     cause: Any
     ahead: Item | None = None
@@ -43,8 +38,11 @@ class Fetched:
             self.ahead = next(self.items, None)
         return self.ahead
 
-    def drop(self) -> None:
-        self.ahead = None
+    def take(self) -> Item:
+        """What peek() has shown."""
+        assert self.ahead is not None
+        taken, self.ahead = self.ahead, None
+        return taken
 
 
 @dataclass
@@ -52,22 +50,21 @@ class Assigned:
     """A partition that a consumer reads.
 
     fetch: the state of the request for its records. position: the next offset to hand over, None until known. reset:
-    "earliest" or "latest" if it was asked for. why: the reason for the next reset, where it is not the usual one.
-    seeks: counts moves: an answer from before one is no longer wanted. stopped: it is about to be given back to the
-    group, and nothing of it is read any more.
+    "earliest" or "latest" if it was asked for. question: what asks for the position now; its answer is not wanted any
+    more after a move. why: the reason for the next reset, where it is not the usual one. stopped: it is about to be
+    given back to the group, and nothing of it is read any more.
     """
 
     fetch: RequestState
     position: int | None = None
     reset: str | None = None
-    resetting: bool = False
+    question: Question | None = None
     paused: bool = False
     stopped: bool = False
     high_watermark: int | None = None
     fetched: Fetched | None = None
     why: Reason | None = None
     started_at_end: bool = False  # it was auto_offset_reset that passed over what was there before
-    seeks: int = 0
     leader_epoch: int = -1  # of the last record handed over
 
     @property
@@ -80,16 +77,14 @@ class Assigned:
         if self.fetched is None:
             return False
         while (item := self.fetched.peek()) is not None and item[0] is None:
-            self.position = item[1]
-            self.fetched.drop()
-        if self.fetched.peek() is None:
+            self.position = self.fetched.take()[1]
+        if item is None:
             self.fetched = None
-        return self.fetched is not None
+        return item is not None
 
     def move(self, offset: int | None, reset: str | None = None) -> None:
-        self.position, self.reset, self.resetting, self.fetched, self.why = offset, reset, False, None, None
+        self.position, self.reset, self.question, self.fetched, self.why = offset, reset, None, None, None
         self.started_at_end = False
-        self.seeks += 1
 
 
 class Fetcher:
@@ -99,27 +94,17 @@ class Fetcher:
         self._consumer = consumer
 
     def work(self) -> None:
-        assigned = self._consumer.assigned.items()
-        due = [each for each, held in assigned if self._fetchable(held) and held.fetch.is_due]
+        due = [
+            partition
+            for partition, held in self._consumer.assigned.items()
+            if held.position is not None
+            and held.fetched is None
+            and held.readable
+            and self._consumer.is_due(held.fetch)
+        ]
         for node, partitions in self._consumer.leaders(due):
-            if not self._open_fetch(node):
+            if not any(waiting.api == "Fetch" for waiting in node.in_flight):
                 self._send(node, partitions)
-
-    def next_work(self) -> list[int | None]:
-        deadlines = []
-        for partition, held in self._consumer.assigned.items():
-            node = self._consumer.leader_of(partition)
-            if self._fetchable(held) and node is not None and not self._open_fetch(node):
-                deadlines.append(held.fetch.next_work(self._consumer.chance(node)))
-        return deadlines
-
-    @staticmethod
-    def _fetchable(held: Assigned) -> bool:
-        return held.position is not None and held.fetched is None and held.readable
-
-    @staticmethod
-    def _open_fetch(node: Node) -> bool:
-        return any(waiting.api == "Fetch" for waiting in node.in_flight)
 
     def _send(self, node: Node, partitions: list[TopicPartition]) -> None:
         config = self._consumer.config
@@ -167,8 +152,8 @@ class Fetcher:
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                cause = self._consumer.trace.cause
-                held.fetched = Fetched(offset, items(part.records, offset, config["check_crcs"]), cause)
+                records = items(part.records, offset, config["check_crcs"])
+                held.fetched = Fetched(records, self._consumer.trace.cause)
         elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
             held.move(None)
             sentence = f'offset {offset} is out of range, and auto_offset_reset is "{config["auto_offset_reset"]}"'
@@ -199,21 +184,17 @@ def items(data: Any, offset: int, check_crcs: bool) -> Iterator[Item]:
 def consumer_record(partition: TopicPartition, item: Item, deserializers: tuple[Any, Any]) -> ConsumerRecord:
     record, _, epoch, timestamp_type = item
     assert record is not None
-    key, value, headers = record.key, record.value, record.headers
-    read = [
-        data if how is None else apply(how, partition.topic, headers, data)
-        for how, data in zip(deserializers, (key, value), strict=True)
-    ]
+    topic, headers = partition.topic, record.headers
     return ConsumerRecord(
-        topic=partition.topic,
+        topic=topic,
         partition=partition.partition,
         leader_epoch=epoch,
         offset=record.offset,
         timestamp=record.timestamp,
         timestamp_type=timestamp_type,
-        key=read[0],
-        value=read[1],
+        key=apply(deserializers[0], topic, headers, record.key),
+        value=apply(deserializers[1], topic, headers, record.value),
         headers=headers,
         checksum=None,
-        **sizes(key, value, headers),
+        **sizes(record.key, record.value, headers),
     )

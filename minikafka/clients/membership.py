@@ -53,7 +53,7 @@ class Task:
     done: Callable[[], None]
     run: Callable[[], None] | None = None
     failed: Callable[[], None] | None = None
-    ready: Callable[[], bool] | None = None
+    ready: Callable[[], bool] = lambda: True
     begun: bool = False
 
 
@@ -88,18 +88,12 @@ class Membership:
     # for the consumer; a subclass provides these
 
     def work(self) -> None:
-        """Send what can be sent now. The consumer calls it after every event, and when next_work() is due.
+        """Send what can be sent now. The consumer calls it after every event, and when it was told to wake().
 
         Heartbeats go on all the time. Joining, and changes of partitions, only while consumer.in_poll (the program is
         in poll(), so it has done its work on all it was given), and not while there are tasks.
         """
         raise NotImplementedError
-
-    def next_work(self) -> list[int | None]:
-        """When work() may have something to do without being told, in ms."""
-        if self.state not in self.heartbeat_states:
-            return []
-        return [self.overdue_at(), self.heartbeat.next_work(self.coordinator.next_chance())]
 
     def send_heartbeat(self) -> None:
         """Tell the coordinator, which is ready, that the member is alive."""
@@ -145,19 +139,22 @@ class Membership:
     def polled(self) -> None:
         """A poll begins or ends."""
         self._poll_deadline = self.consumer.now_ms + int(self.consumer.config["max_poll_interval_ms"])
-
-    def overdue_at(self) -> int | None:
-        """When the program will not have polled for too long; None while a poll goes on."""
-        return None if self.consumer.in_poll else self._poll_deadline
+        self.consumer.wake(self._poll_deadline)
 
     def stay_alive(self) -> None:
         """Send a heartbeat if one is due."""
-        if self.state in self.heartbeat_states and self.heartbeat.is_due and self.coordinator.ready():
+        alive = self.state in self.heartbeat_states
+        if alive and self.consumer.is_due(self.heartbeat) and self.coordinator.ready():
             self.send_heartbeat()
 
     def check_poll_interval(self) -> None:
-        deadline = self.overdue_at()
-        if self.state in self.heartbeat_states and deadline is not None and deadline <= self.consumer.now_ms:
+        """Notice that the program has not polled for too long; while it polls that can't be."""
+        deadline = self._poll_deadline
+        if self.state not in self.heartbeat_states or self.consumer.in_poll or deadline is None:
+            return
+        if deadline > self.consumer.now_ms:
+            self.consumer.wake(deadline)
+        else:
             seconds = self.consumer.config["max_poll_interval_ms"] / 1000
             why = f"no poll for {seconds:g} s (max_poll_interval_ms)"
             self.emit("PollOverdue", member=self.member_id, why=Reason("max_poll_interval_ms", why))
@@ -221,10 +218,7 @@ class Membership:
 
     def has_task(self) -> bool:
         """Whether the program must do something now: none is being done, and the next one is ready."""
-        if not self.tasks or self.tasks[0].begun:
-            return False
-        ready = self.tasks[0].ready
-        return ready is None or ready()
+        return bool(self.tasks) and not self.tasks[0].begun and self.tasks[0].ready()
 
     def begin_task(self) -> Task | None:
         """The next task, for the caller to do now; None if there is none."""

@@ -6,7 +6,6 @@ minutes). Between these a client does not notice that partitions were added.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.clients.request_state import RequestState
@@ -48,8 +47,7 @@ class Metadata:
 
     def want(self, topic: str) -> bool:
         """Ask for this topic too from now on; true if its partitions are known already."""
-        if topic not in self.wanted:
-            self.wanted[topic] = None
+        self.wanted.setdefault(topic)
         if topic not in self._topics:
             self.refresh()
         return topic in self._topics
@@ -69,7 +67,7 @@ class Metadata:
             return None
         return self._may_ask_at if self._is_stale else self._asks_at
 
-    def ask(self, node: Node, done: Callable[[], None]) -> None:
+    def ask(self, node: Node) -> None:
         """Read the image from a ready node."""
         self._is_stale = False
         self._state.back_off()
@@ -80,7 +78,7 @@ class Metadata:
 
         def answered(response: Message) -> None:
             self._update(response)
-            done()
+            self._client.metadata_read()
 
         body = {
             "topics": [{"name": topic} for topic in self.wanted],

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from minikafka.clients.questions import Question
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndTimestamp, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -32,7 +32,6 @@ class OffsetLookup(Question):
 
     def __init__(self, client: Client, timestamps: dict[TopicPartition, int], found: Found | None = None) -> None:
         super().__init__(client, client.metadata)
-        self._client = client
         self._timestamps = timestamps
         self._wanted = dict.fromkeys(timestamps)  # partitions that are not asked yet
         self._answers: dict[TopicPartition, OffsetAndTimestamp] = {}
@@ -40,25 +39,21 @@ class OffsetLookup(Question):
         for topic, _ in timestamps:
             client.metadata.want(topic)
 
-    def chance(self) -> int | None:
-        chances = [self._client.chance(self._client.leader_of(partition)) for partition in self._wanted]
-        return min((each for each in chances if each is not None), default=None)
-
     def attempt(self) -> None:
         if not self._timestamps:
             self.succeed({})
-        for node, partitions in self._client.leaders(list(self._wanted)):
+        for node, partitions in self.client.leaders(list(self._wanted)):
             parts = []
             for partition in partitions:
                 del self._wanted[partition]
                 part = {
                     "partition_index": partition.partition,
-                    "current_leader_epoch": self._client.metadata.partition(*partition).leader_epoch,
+                    "current_leader_epoch": self.client.metadata.partition(*partition).leader_epoch,
                     "timestamp": self._timestamps[partition],
                 }
                 parts.append((partition.topic, part))
             body = {"replica_id": -1, "isolation_level": READ_UNCOMMITTED, "topics": nested(parts)}
-            self._client.request(node, "ListOffsets", body, partial(self._answered, partitions))
+            self.client.request(node, "ListOffsets", body, partial(self._answered, partitions))
 
     def _answered(self, partitions: list[TopicPartition], response: Message | None) -> None:
         if response is None:

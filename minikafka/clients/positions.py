@@ -5,20 +5,18 @@ First the offset that the group has committed; if there is none, or no group, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from minikafka.clients.commits import OffsetFetch
 from minikafka.clients.errors import NoOffsetForPartitionError
 from minikafka.clients.fetching import Assigned
 from minikafka.clients.offsets import EARLIEST, LATEST, OffsetLookup
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from minikafka.trace import Reason
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
-
-Snapshot = dict[TopicPartition, tuple[Assigned, int]]  # each partition as it was, and how many seeks it had seen
 
 
 class Positions:
@@ -40,7 +38,7 @@ class Positions:
         missing = {
             partition: held
             for partition, held in self._consumer.assigned.items()
-            if held.position is None and not held.resetting and not held.stopped
+            if held.position is None and held.question is None and not held.stopped
         }
         in_group = self._consumer.coordinator is not None
         unknown = [each for each, held in missing.items() if in_group and held.reset is None and not held.why]
@@ -49,24 +47,23 @@ class Positions:
         self._reset([each for each in missing if each not in unknown])
 
     def _ask_committed(self, partitions: list[TopicPartition]) -> None:
-        asked = self._asked(partitions)
         why = Reason("committed", f"group {self._consumer.config['group_id']} has committed it")
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
             none = []
             for partition, committed in offsets.items():
-                held = self._as_asked(asked, partition)
+                held = self._asked_by(question, partition)
                 if held is not None and committed is not None:
                     held.move(committed.offset)
                     self._tell(partition, committed.offset, why)
                 elif held is not None:
-                    held.resetting = False
+                    held.question = None
                     none.append(partition)
             self._reset(none)
 
         question = OffsetFetch(self._consumer, partitions)
-        self._consumer.questions.ask(question)
-        question.add_callback(found).add_errback(self._failed, asked)
+        question.add_callback(found)
+        self._ask(question, partitions)
 
     def _reset(self, partitions: list[TopicPartition]) -> None:
         questions: dict[TopicPartition, int] = {}
@@ -84,10 +81,9 @@ class Positions:
             if held.reset:
                 why = Reason("program", f"the program asked for the {where} offset")
             whys[partition] = held.why or why
-        asked = self._asked(questions)
 
         def found(partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
-            held = self._as_asked(asked, partition)
+            held = self._asked_by(question, partition)
             if held is not None:
                 held.move(answer.offset)
                 configured = whys[partition].code == "auto_offset_reset"
@@ -96,26 +92,24 @@ class Positions:
 
         if questions:
             question = OffsetLookup(self._consumer, questions, found)
-            self._consumer.questions.ask(question)
-            question.add_errback(self._failed, asked)
+            self._ask(question, partitions)
 
-    def _asked(self, partitions: Iterable[TopicPartition]) -> Snapshot:
-        asked = {}
+    def _ask(self, question: Question, partitions: list[TopicPartition]) -> None:
         for partition in partitions:
-            held = self._consumer.assigned[partition]
-            held.resetting = True
-            asked[partition] = held, held.seeks
-        return asked
+            self._consumer.assigned[partition].question = question
+        question.add_errback(self._failed, question)
+        self._consumer.questions.ask(question)
 
-    def _as_asked(self, asked: Snapshot, partition: TopicPartition) -> Assigned | None:
+    def _asked_by(self, question: Question, partition: TopicPartition) -> Assigned | None:
         """The partition, if no seek and no other assignment came in between."""
-        held, seeks = asked[partition]
-        return held if self._consumer.assigned.get(partition) is held and held.seeks == seeks else None
+        held = self._consumer.assigned.get(partition)
+        return held if held is not None and held.question is question else None
 
-    def _failed(self, asked: Snapshot, error: Exception) -> None:
+    def _failed(self, question: Question, error: Exception) -> None:
         self._consumer.error = error
-        for held, _ in asked.values():
-            held.resetting = False
+        for held in self._consumer.assigned.values():
+            if held.question is question:
+                held.question = None
 
     def _tell(self, partition: TopicPartition, offset: int, why: Reason) -> None:
         if self._consumer.trace:

@@ -27,17 +27,16 @@ from minikafka.clients.future import Future
 from minikafka.clients.metadata import Address
 from minikafka.clients.partitioners import Choice, DefaultPartitioner, Partitioner, Partitions, Unplaced
 from minikafka.clients.producer_config import checked
-from minikafka.clients.request_state import ExponentialBackoff, RequestState
+from minikafka.clients.request_state import RequestState, exponential_backoff_ms
 from minikafka.clients.structs import TopicPartition, text
 from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import encode_batch
+from minikafka.wire.records import MAX_SEQUENCE, encode_batch
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
 
 TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
-MAX_SEQUENCE = 2**31
 MAX_EPOCH = 2**15 - 1
 
 
@@ -51,7 +50,8 @@ class Producer(Client):
         super().__init__(name, bootstrap, trace, given)
         self.accumulator = Accumulator(given["batch_size"], given["linger_ms"], given["buffer_memory"])
         self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(random, given["batch_size"])
-        self._backoff = ExponentialBackoff(given["retry_backoff_ms"], given["retry_backoff_max_ms"], random)
+        self._random = random
+        self.idempotent: bool = given["enable_idempotence"]
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._id_request = RequestState(self)
@@ -67,9 +67,8 @@ class Producer(Client):
 
     def size_of(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
         """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no request could hold it."""
-        size = record_size(0, 0, key, value, headers)
-        if size > self.config["max_request_size"]:
-            limit = self.config["max_request_size"]
+        size, limit = record_size(0, 0, key, value, headers), self.config["max_request_size"]
+        if size > limit:
             raise KafkaError(Error.MESSAGE_TOO_LARGE, f"the record has {size} bytes; max_request_size is {limit}")
         return size
 
@@ -112,53 +111,24 @@ class Producer(Client):
         self._do_what_is_due()
         return future
 
-    def unfinished(self) -> list[Batch]:
-        """The batches that a flush now has to wait for."""
-        return list(self.accumulator.incomplete)
-
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
-        for batch in self.unfinished():
+        for batch in list(self.accumulator.incomplete):
             self._fail(batch, KafkaTimeoutError(f"{self.name} was closed before the record was acknowledged"))
-        self.disconnect()
-        if self.trace:
-            self.trace.emit("ClientClosed")
+        super().close(now)
 
     # what happens by itself
-
-    @property
-    def idempotent(self) -> bool:
-        return bool(self.config["enable_idempotence"])
 
     def work(self) -> None:
         self._expire()
         if not self.accumulator.incomplete or not self._has_producer_id():
             return
         for node, partitions in self.leaders(self._ready_partitions()):
-            if self._has_room(node):
+            if len(node.in_flight) < self.config["max_in_flight_requests_per_connection"]:
                 self._send_batches(node, partitions)
-
-    def next_work(self) -> list[int | None]:
-        if not self.accumulator.incomplete:
-            return []
-        oldest = next(iter(self.accumulator.incomplete))
-        deadlines: list[int | None] = [oldest.created_ms + self.config["delivery_timeout_ms"]]
-        if self.idempotent and self.producer_id < 0:
-            return [*deadlines, self._id_request.next_work(self.next_chance())]
-        for partition, queue in self.accumulator.queues.items():
-            if queue and self._may_go(queue[0]):
-                deadlines.append(self._when_sent(partition, self.accumulator.ready_at(queue, bool(self.flushing))))
-        return deadlines
-
-    def _when_sent(self, partition: TopicPartition, ready_at: int) -> int | None:
-        """When a ready batch can leave; None: when something arrives, be it an answer, a connection or metadata."""
-        node = self.leader_of(partition)
-        chance = self.chance(node) if node is not None and self._has_room(node) else None
-        return None if chance is None else max(ready_at, chance)
-
-    def _has_room(self, node: Node) -> bool:
-        return len(node.in_flight) < int(self.config["max_in_flight_requests_per_connection"])
+                if any(self.accumulator.queues[partition] for partition in partitions):
+                    self.wake(self.now_ms)  # the next ones go in the next request
 
     def _choose(self, partitions: Partitions, record: Unplaced, given: int | None) -> Choice:
         if given is None:
@@ -171,11 +141,14 @@ class Producer(Client):
     def _ready_partitions(self) -> list[TopicPartition]:
         """Partitions with a batch to send now; the one that waited longest comes first."""
         at_once = bool(self.flushing) or not self.accumulator.has_room(self.config["batch_size"])
-        found = [
-            (queue[0].created_ms, partition)
-            for partition, queue in self.accumulator.queues.items()
-            if queue and self.accumulator.ready_at(queue, at_once) <= self.now_ms and self._may_go(queue[0])
-        ]
+        found = []
+        for partition, queue in self.accumulator.queues.items():
+            if queue and self._may_go(queue[0]):
+                ready_at = self.accumulator.ready_at(queue, at_once)
+                if ready_at <= self.now_ms:
+                    found.append((queue[0].created_ms, partition))
+                else:
+                    self.wake(ready_at)
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
@@ -198,8 +171,14 @@ class Producer(Client):
         parts = []
         for batch in batches:
             batch.sent_ms = self.now_ms
-            part = {"index": batch.partition.partition, "records": self._encode(batch)}
-            parts.append((batch.partition.topic, part))
+            records = encode_batch(
+                batch.records,
+                compression=self.config["compression_type"],
+                producer_id=batch.producer[0],
+                producer_epoch=batch.producer[1],
+                base_sequence=batch.base_sequence,
+            )
+            parts.append((batch.partition.topic, {"index": batch.partition.partition, "records": records}))
         acks = self.config["acks"]
         body = {
             "acks": -1 if acks == "all" else acks,
@@ -235,23 +214,13 @@ class Producer(Client):
             return Reason("flush", "the program flushes")
         return Reason("buffer_memory", "buffer_memory is used up")
 
-    def _encode(self, batch: Batch) -> bytes:
-        return encode_batch(
-            batch.records,
-            compression=self.config["compression_type"] or "none",
-            producer_id=batch.producer[0],
-            producer_epoch=batch.producer[1],
-            base_sequence=batch.base_sequence,
-        )
-
     def _answered(self, batches: list[Batch], response: Message | None) -> None:
         batches = [batch for batch in batches if self._in_flight.pop(batch, batch) is None]  # the others have expired
         if response is None:
             for batch in batches:
                 waited_ms = self.now_ms - batch.sent_ms
-                in_time = waited_ms < self.request_timeout_ms
                 why = Reason("connection_lost", "the connection was lost")
-                if not in_time:
+                if waited_ms >= self.request_timeout_ms:
                     why = Reason("request_timeout_ms", f"no answer for {waited_ms / 1000:g} s")
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
@@ -278,11 +247,13 @@ class Producer(Client):
             self._fail(batch, KafkaError(error, message))
             return
         batch.failed_ms = self.now_ms
-        batch.retry_at = self.now_ms + self._backoff.wait_ms(batch.attempts)
+        longest_ms = self.config["retry_backoff_max_ms"]
+        backoff_ms = exponential_backoff_ms(batch.attempts, self.retry_backoff_ms, longest_ms, self._random)
+        batch.retry_at = self.now_ms + backoff_ms
         self.accumulator.put_back(batch)
         self.metadata.refresh()
         if self.trace:
-            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": batch.retry_at - self.now_ms, "why": why}
+            retry: dict[str, Any] = {"attempt": batch.attempts, "backoff_ms": backoff_ms, "why": why}
             self.trace.emit("BatchRetried", **batch.told(), **retry)
 
     # sequence numbers
@@ -294,7 +265,7 @@ class Producer(Client):
             self._begin_next_epoch()
         if self.producer_id >= 0:
             return True
-        node = self.any_node() if self._id_request.is_due else None
+        node = self.any_node() if self.is_due(self._id_request) else None
         if node is not None:
             body = {"transactional_id": None, "transaction_timeout_ms": 60000}
             self.request(node, "InitProducerId", body, self._id_request.sent(self._take_producer_id))
@@ -320,7 +291,7 @@ class Producer(Client):
         if self.idempotent and batch.base_sequence < 0:
             batch.base_sequence = self._next_sequence.get(batch.partition, 0)
             batch.producer = (self.producer_id, self.producer_epoch)
-            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) % MAX_SEQUENCE
+            self._next_sequence[batch.partition] = (batch.base_sequence + len(batch.records)) & MAX_SEQUENCE
             self._numbered.setdefault(batch.partition, []).append(batch)
         return batch
 
@@ -338,6 +309,8 @@ class Producer(Client):
             self.accumulator.drop(batch)
             seconds = self.config["delivery_timeout_ms"] / 1000
             self._fail(batch, KafkaTimeoutError(f"not acknowledged within delivery_timeout_ms ({seconds:g} s)"))
+        if incomplete:
+            self.wake(next(iter(incomplete)).created_ms + self.config["delivery_timeout_ms"])
 
     def _succeed(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         self._forget(batch)

@@ -4,13 +4,17 @@ Metadata, a group's coordinator, a producer id, offsets, records, commits, heart
 these a client has a RequestState, as the Java client does. It asks for one thing once at a time. When the connection is
 lost, or the broker refuses with an error that may pass, it asks again after retry_backoff_ms, and after a refusal by
 the wrong broker it first finds out which one is the right one. When the broker refuses for good, the client gives up.
+
+A question is what a program asks through a client and waits for: offsets, commits, the requests of an admin client. It
+is a future, and asked until it is answered, refused for good, or given up by the shell, which has no more patience.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
+from minikafka.clients.future import Future
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
@@ -86,14 +90,49 @@ class RequestState:
         return error.retriable
 
 
-class ExponentialBackoff(NamedTuple):
-    """Each wait is twice as long as the last one, give or take a fifth (KIP-580). random: 0 <= random() < 1."""
+def exponential_backoff_ms(attempts: int, first_ms: int, longest_ms: int, random: Callable[[], float]) -> int:
+    """How long to wait after so many failed attempts: twice as long each time, give or take a fifth (KIP-580)."""
+    wait_ms = min(first_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest_ms)
+    return min(int(wait_ms * (1 + BACKOFF_JITTER * (2 * random() - 1))), longest_ms)
 
-    first_ms: int
-    longest_ms: int
-    random: Callable[[], float]
 
-    def wait_ms(self, attempts: int) -> int:
-        """How long to wait after so many failed attempts."""
-        wait = min(self.first_ms * BACKOFF_BASE ** min(attempts - 1, 30), self.longest_ms)
-        return min(int(wait * (1 + BACKOFF_JITTER * (2 * self.random() - 1))), self.longest_ms)
+class Question(Future):
+    """The base of all questions."""
+
+    def __init__(self, client: Client, guide: Guide | None = None) -> None:
+        super().__init__()
+        self.client = client
+        self.state = RequestState(client, guide)
+
+    def attempt(self) -> None:
+        """Send the request, if the broker can be sent to."""
+        raise NotImplementedError
+
+
+class Questions:
+    """The open questions of one client."""
+
+    def __init__(self) -> None:
+        self._open: list[Question] = []
+
+    def __iter__(self) -> Iterator[Question]:
+        return iter(self._open)
+
+    def add(self, question: Question) -> None:
+        """The next work() attempts it."""
+        self._open.append(question)
+
+    def ask(self, question: Question) -> None:
+        """Attempt it at once."""
+        self.add(question)
+        question.attempt()
+
+    def give_up(self, future: Future) -> None:
+        """Ask this question no more: nobody waits for the answer."""
+        self._open = [each for each in self._open if each is not future]
+
+    def work(self) -> None:
+        self._open = [each for each in self._open if not each.is_done]
+        for question in list(self._open):
+            if question.client.is_due(question.state):
+                question.attempt()

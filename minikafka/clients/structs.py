@@ -103,3 +103,13 @@ def text(value: Any) -> str | None:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "backslashreplace")
     return str(value)
+
+
+def apply(serializer: Any, topic: str, headers: Any, data: Any) -> Any:
+    """serializer: None, a function of the data, or an object with serialize() or deserialize()."""
+    if serializer is None:
+        return data
+    for method in ("serialize", "deserialize"):
+        if hasattr(serializer, method):
+            return getattr(serializer, method)(topic, headers, data)
+    return serializer(data)

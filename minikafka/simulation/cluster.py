@@ -14,8 +14,9 @@ Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial, wraps
 from random import Random
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.clients.connection import Client
@@ -25,7 +26,7 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.faults import Fault, Plan
 from minikafka.simulation import overview
-from minikafka.simulation.admin import Admin
+from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.arguments import (
     CONFIGS,
     FAULTS,
@@ -48,17 +49,33 @@ from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.groups import ConsumerGroups
 from minikafka.simulation.handles import Handle, checked_config, name_of
 from minikafka.simulation.kernel import Kernel
-from minikafka.simulation.mishaps import Mishaps
+from minikafka.simulation.mishaps import Mishaps, crash_program
 from minikafka.simulation.network import Network
 from minikafka.simulation.partitioning import partitioner
 from minikafka.simulation.processes import BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.tables import Table
+from minikafka.simulation.topics import Topics
 from minikafka.trace import Event, Trace, printable
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
-class Cluster(ConsumerGroups, Mishaps):
+
+def held_by(
+    part: str, method: Callable[Concatenate[Any, Arguments], Result]
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    """A method of the cluster that is one of what it holds as `part`: same arguments, same help."""
+
+    @wraps(method)
+    def call(self: Cluster, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return method(getattr(self, part), *args, **kwargs)
+
+    return call
+
+
+class Cluster:
     """brokers: how many. seed: same seed and same calls, same trace. faults: a plan from minikafka.faults.
 
     latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names.
@@ -92,7 +109,7 @@ class Cluster(ConsumerGroups, Mishaps):
             check_fault(fault)
         self._listeners = [self.trace.append]
         self._clock = Clock()
-        self.kernel = Kernel(self._clock, self._crash_program)
+        self.kernel = Kernel(self._clock, crash_program)
         self.book = Book(lambda: self._clock.now_ms, lambda: self.kernel.program() is not None)
         self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
         self._clients: dict[str, Handle] = {}
@@ -103,11 +120,45 @@ class Cluster(ConsumerGroups, Mishaps):
         for node_id in range(1, brokers + 1):
             self._add_broker(node_id, {name: str(value) for name, value in (configs or {}).items()})
         self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
-        admin = Admin("admin", self._bootstrap(), self._trace_of("admin"))
-        self._admin = ClientProcess("admin", admin, self._clock, self._network, admin.trace)
-        self.kernel.agenda.add(self._admin)
+        admin = AdminHandle(Admin("admin", self._bootstrap(), self._trace_of("admin")), self.kernel, self._network)
+        self._topics = Topics(self.book, self._brokers, admin)
+        self._groups = ConsumerGroups(self.book, self._brokers, admin)
+        self._mishaps = Mishaps(self.book, self.kernel, self._network, self._brokers, self._clients)
         for at_ms, fault in self._plan.timed():
-            self._clock.schedule(at_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+            self._clock.schedule(at_ms, partial(self._mishaps.begin, fault))
+
+    # topics: what changes them takes some virtual ms, looking takes none
+
+    create_topic = held_by("_topics", Topics.create_topic)
+    create_partitions = held_by("_topics", Topics.create_partitions)
+    delete_topic = held_by("_topics", Topics.delete_topic)
+    delete_records = held_by("_topics", Topics.delete_records)
+    alter_configs = held_by("_topics", Topics.alter_configs)
+    topics = held_by("_topics", Topics.topics)
+    records = held_by("_topics", Topics.records)
+    leader = held_by("_topics", Topics.leader)
+    partition_count = held_by("_topics", Topics.partition_count)
+    log_offsets = held_by("_topics", Topics.log_offsets)
+    check_topic = held_by("_topics", Topics.check_topic)
+
+    # consumer groups
+
+    groups = held_by("_groups", ConsumerGroups.groups)
+    group = held_by("_groups", ConsumerGroups.group)
+    committed_offsets = held_by("_groups", ConsumerGroups.committed_offsets)
+    lag = held_by("_groups", ConsumerGroups.lag)
+    alter_offsets = held_by("_groups", ConsumerGroups.alter_offsets)
+    delete_group = held_by("_groups", ConsumerGroups.delete_group)
+
+    # what goes wrong
+
+    crash = held_by("_mishaps", Mishaps.crash)
+    freeze = held_by("_mishaps", Mishaps.freeze)
+    thaw = held_by("_mishaps", Mishaps.thaw)
+    restart = held_by("_mishaps", Mishaps.restart)
+    cut = held_by("_mishaps", Mishaps.cut)
+    heal = held_by("_mishaps", Mishaps.heal)
+    slow = held_by("_mishaps", Mishaps.slow)
 
     # clients and programs
 

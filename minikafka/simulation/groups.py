@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.errors import KafkaTimeoutError, refusal
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.groups import Groups
-from minikafka.simulation.arguments import MS, OFFSETS, TEXT, checked
+from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
+from minikafka.simulation.arguments import OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
-from minikafka.simulation.consumer_handle import ConsumerHandle
-from minikafka.simulation.mishaps import Target, clients_of
 from minikafka.simulation.overview import columns
-from minikafka.simulation.programs import Program, never
-from minikafka.simulation.topics import PATIENCE_MS, Topics, raise_refusal
+from minikafka.simulation.processes import BrokerProcess, any_up
+from minikafka.simulation.topics import raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.topics import nested
-
-if TYPE_CHECKING:
-    from minikafka.simulation.handles import Handle
 
 RETRY_MS = 100
 
@@ -61,11 +57,15 @@ class GroupDescription(NamedTuple):
         return "\n".join([head, *columns(rows), *([f"without a partition: {', '.join(idle)}"] if idle else [])])
 
 
-class ConsumerGroups(Topics):
-    """The part of Cluster that is about consumer groups."""
+class ConsumerGroups:
+    """The consumer groups of one cluster."""
 
-    book: Book
-    _clients: dict[str, Handle]
+    call_name = "cluster"
+
+    def __init__(self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle) -> None:
+        self.book = book
+        self._brokers = brokers
+        self._admin = admin
 
     def groups(self) -> list[str]:
         """Names of the groups, in order."""
@@ -114,7 +114,7 @@ class ConsumerGroups(Topics):
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
-            replica = self._any_broker().broker.replicas.find(*partition)
+            replica = any_up(self._brokers).replicas.find(*partition)
             if replica is not None:
                 found[partition] = replica.high_watermark - offset
         return found
@@ -128,7 +128,7 @@ class ConsumerGroups(Topics):
             offset = each if isinstance(each, int) else each.offset
             parts.append((topic, {"partition_index": number, "committed_offset": offset, "committed_metadata": ""}))
         body = {"group_id": group, "topics": nested(parts)}
-        response = self._ask("OffsetCommit", body, self._coordinator_of(group))
+        response = self._admin.ask("OffsetCommit", body, self._coordinator_of(group))
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code:
@@ -138,28 +138,13 @@ class ConsumerGroups(Topics):
     @recorded
     def delete_group(self, group: str) -> None:
         """Remove a group that has no members, with its committed offsets."""
-        response = self._ask("DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group))
+        response = self._admin.ask("DeleteGroups", {"groups_names": [group]}, self._coordinator_of(group))
         raise_refusal(response.results[0], f"delete_group({group!r})")
-
-    @checked(processing_ms=MS)
-    @recorded
-    def slow(self, consumer: Target, processing_ms: int) -> None:
-        """From now on the program of this consumer needs so long for each record."""
-        if isinstance(consumer, Program):
-            found = clients_of(consumer)
-        else:
-            name = consumer if isinstance(consumer, str) else getattr(consumer, "name", None)
-            found = [each for each in self._clients.values() if each.name == name]
-        consumers = [each for each in found if isinstance(each, ConsumerHandle)]
-        if not consumers:
-            raise ValueError(f"{consumer!r} is no consumer")
-        for each in consumers:
-            each.slow(processing_ms)
 
     # inside
 
     def _group_states(self) -> list[Groups]:
-        return self._any_broker().broker.groups.loaded()
+        return any_up(self._brokers).groups.loaded()
 
     def _group_state(self, group: str) -> Groups:
         for state in self._group_states():
@@ -174,13 +159,13 @@ class ConsumerGroups(Topics):
     def _coordinator_of(self, group: str) -> int:
         """Ask for it, as an admin client does; the first question of all makes the offsets topic."""
         for _ in range(PATIENCE_MS // RETRY_MS):
-            found = self._ask("FindCoordinator", {"coordinator_keys": [group]}).coordinators[0]
+            found = self._admin.ask("FindCoordinator", {"coordinator_keys": [group]}).coordinators[0]
             error = Error(found.error_code)
             if error is Error.NONE:
                 return int(found.node_id)
             if not error.retriable:
                 raise refusal(error, found.error_message)
-            self.kernel.wait(never, RETRY_MS)
+            self._admin.pause(RETRY_MS)
         raise KafkaTimeoutError(f"no coordinator for group {group!r} was found in time")
 
 

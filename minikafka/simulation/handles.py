@@ -84,7 +84,7 @@ class Handle:
             return
         self._begin("close")
         self._before_close(timeout)
-        self._process.core.close(self._now)  # type: ignore[attr-defined]
+        self._process.core.close(self._now)
         self._turn()
         self._process.deadline = None
 

@@ -1,17 +1,17 @@
-"""Crashes, freezes and cuts: by hand, or when the time of a plan's fault has come.
+"""Crashes, freezes, cuts and slow programs: by hand, or when the time of a plan's fault has come.
 
 A client lives in the process of the program that was given it or made it: a crash or a freeze of one is one of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minikafka.faults import Crash, Cut, Fault, Freeze, Place, node_name
-from minikafka.simulation.arguments import COUNT, SECONDS, checked
+from minikafka.simulation.arguments import COUNT, MS, SECONDS, checked
 from minikafka.simulation.calls import Book, recorded
-from minikafka.simulation.clock import Clock
+from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import Handle
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.network import Network
@@ -22,14 +22,24 @@ Target = Place | Handle | Program
 
 
 class Mishaps:
-    """The part of Cluster that lets things go wrong."""
+    """Lets things go wrong in one cluster."""
 
-    book: Book
-    kernel: Kernel
-    _clock: Clock
-    _network: Network
-    _brokers: dict[int, BrokerProcess]
-    _clients: dict[str, Handle]
+    call_name = "cluster"
+
+    def __init__(
+        self,
+        book: Book,
+        kernel: Kernel,
+        network: Network,
+        brokers: Mapping[int, BrokerProcess],
+        clients: Mapping[str, Handle],
+    ) -> None:
+        self.book = book
+        self._clock = kernel.clock
+        self._programs = kernel.programs
+        self._network = network
+        self._brokers = brokers
+        self._clients = clients
 
     @checked(call=COUNT.or_none("now"))
     @recorded
@@ -44,12 +54,12 @@ class Mishaps:
                 raise TypeError("only a program can crash at a call")
             found.crash_at_call = call
         elif isinstance(found, Program):
-            self._crash_program(found)
+            crash_program(found)
         else:
             for program in self._users(found):
-                self._crash_program(program)
+                crash_program(program)
             found.crash()
-        self.kernel.programs.leave_if_dead()
+        self._programs.leave_if_dead()
 
     @checked(seconds=SECONDS.or_none("until thaw()"))
     @recorded
@@ -86,73 +96,22 @@ class Mishaps:
         """End all cuts; what was on its way arrives."""
         self._network.heal()
 
-    # inside
+    @checked(processing_ms=MS)
+    @recorded
+    def slow(self, consumer: Target, processing_ms: int) -> None:
+        """From now on the program of this consumer needs so long for each record."""
+        if isinstance(consumer, Program):
+            found = clients_of(consumer)
+        else:
+            name = consumer if isinstance(consumer, str) else getattr(consumer, "name", None)
+            found = [each for each in self._clients.values() if each.name == name]
+        consumers = [each for each in found if isinstance(each, ConsumerHandle)]
+        if not consumers:
+            raise ValueError(f"{consumer!r} is no consumer")
+        for each in consumers:
+            each.slow(processing_ms)
 
-    def _find(self, target: Target) -> Process | Program:
-        """The broker, client or program that is meant; names as in the trace work too."""
-        if isinstance(target, Program) and target in self.kernel.programs.all:
-            return target
-        if isinstance(target, Handle) and target in self._clients.values():
-            return target._process
-        programs = {each.name: each for each in self.kernel.programs.all}
-        clients = {name: each._process for name, each in self._clients.items()}
-        brokers = {each.name: each for each in self._brokers.values()}
-        known: dict[str, Process | Program] = {**brokers, **clients, **programs}
-        name = node_name(target) if isinstance(target, (int, str)) else getattr(target, "__name__", repr(target))
-        if name not in known:
-            raise ValueError(
-                f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
-            )
-        return known[name]
-
-    def _users(self, process: Process) -> list[Program]:
-        """The programs that a client belongs to."""
-        return [
-            each for each in self.kernel.programs.all if any(client._process is process for client in clients_of(each))
-        ]
-
-    def _processes_of(self, found: Process | Program) -> list[Process]:
-        return [client._process for client in clients_of(found)] if isinstance(found, Program) else [found]
-
-    def _programs_of(self, found: Process | Program) -> list[Program]:
-        return [found] if isinstance(found, Program) else self._users(found)
-
-    def _crash_program(self, program: Program) -> None:
-        if program.alive:
-            program.state = "crashed"
-            program.crash_at_call = None
-            for client in clients_of(program):
-                client._process.crash()
-
-    def _thaw(self, found: Process | Program) -> None:
-        for process in self._processes_of(found):
-            process.thaw()
-        for program in self._programs_of(found):
-            if program.state == "frozen":
-                self.kernel.programs.thaw(program)
-
-    def _restart(self, found: Process | Program) -> None:
-        if isinstance(found, BrokerProcess):
-            found.restart()
-            return
-        if isinstance(found, ClientProcess):
-            programs = [each for each in self._users(found) if each.state == "crashed"]
-            if not programs:
-                self._handle_of(found)._restart()
-            for program in programs:
-                self._restart(program)
-            return
-        assert isinstance(found, Program)
-        self._crash_program(found)
-        for client in (*found.args, *found.kwargs.values()):
-            if isinstance(client, Handle):
-                client._restart()
-        self.kernel.programs.begin(found)
-
-    def _handle_of(self, process: Process) -> Handle:
-        return next(each for each in self._clients.values() if each._process is process)
-
-    def _begin(self, fault: Fault) -> None:
+    def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
             one, other = node_name(fault.one), node_name(fault.other)
@@ -167,6 +126,63 @@ class Mishaps:
                 at_ms = self._clock.now_ms + fault.restart_after_ms
                 self._clock.schedule(at_ms, lambda: self._without_record(self.restart, fault.node))
 
+    # inside
+
+    def _find(self, target: Target) -> Process | Program:
+        """The broker, client or program that is meant; names as in the trace work too."""
+        if isinstance(target, Program) and target in self._programs.all:
+            return target
+        if isinstance(target, Handle) and target in self._clients.values():
+            return target._process
+        programs = {each.name: each for each in self._programs.all}
+        clients = {name: each._process for name, each in self._clients.items()}
+        brokers = {each.name: each for each in self._brokers.values()}
+        known: dict[str, Process | Program] = {**brokers, **clients, **programs}
+        name = node_name(target) if isinstance(target, (int, str)) else getattr(target, "__name__", repr(target))
+        if name not in known:
+            raise ValueError(
+                f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
+            )
+        return known[name]
+
+    def _users(self, process: Process) -> list[Program]:
+        """The programs that a client belongs to."""
+        return [each for each in self._programs.all if any(client._process is process for client in clients_of(each))]
+
+    def _processes_of(self, found: Process | Program) -> list[Process]:
+        return [client._process for client in clients_of(found)] if isinstance(found, Program) else [found]
+
+    def _programs_of(self, found: Process | Program) -> list[Program]:
+        return [found] if isinstance(found, Program) else self._users(found)
+
+    def _thaw(self, found: Process | Program) -> None:
+        for process in self._processes_of(found):
+            process.thaw()
+        for program in self._programs_of(found):
+            if program.state == "frozen":
+                self._programs.thaw(program)
+
+    def _restart(self, found: Process | Program) -> None:
+        if isinstance(found, BrokerProcess):
+            found.restart()
+            return
+        if isinstance(found, ClientProcess):
+            programs = [each for each in self._users(found) if each.state == "crashed"]
+            if not programs:
+                self._handle_of(found)._restart()
+            for program in programs:
+                self._restart(program)
+            return
+        assert isinstance(found, Program)
+        crash_program(found)
+        for client in (*found.args, *found.kwargs.values()):
+            if isinstance(client, Handle):
+                client._restart()
+        self._programs.begin(found)
+
+    def _handle_of(self, process: Process) -> Handle:
+        return next(each for each in self._clients.values() if each._process is process)
+
     def _without_record(self, method: Callable[..., Any], *args: Any) -> None:
         inside, self.book.inside = self.book.inside, True
         try:
@@ -178,3 +194,12 @@ class Mishaps:
 def clients_of(program: Program) -> list[Handle]:
     """The clients that live and die with a program: its arguments, and those it made."""
     return [each for each in (*program.args, *program.kwargs.values(), *program.made) if isinstance(each, Handle)]
+
+
+def crash_program(program: Program) -> None:
+    """kill -9 of a program and its clients."""
+    if program.alive:
+        program.state = "crashed"
+        program.crash_at_call = None
+        for client in clients_of(program):
+            client._process.crash()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Connection, Effect, Notice, Reply, Request
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
+from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.metadata import Address
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.memory_disk import MemoryDisk
@@ -275,6 +276,14 @@ class BrokerProcess(Process):
             self._asked[link] = []
         self._asked[link].append(request)
         self.network.request(link, list(request.frame))
+
+
+def any_up(brokers: Mapping[int, BrokerProcess]) -> Broker:
+    """A broker to look at: any that is up and ready."""
+    for process in brokers.values():
+        if process.state != "down" and process.broker.ready:
+            return process.broker
+    raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
 
 
 class ClientProcess(Process):

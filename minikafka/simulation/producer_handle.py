@@ -8,7 +8,7 @@ from typing import Any
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
-from minikafka.clients.serializers import apply
+from minikafka.clients.structs import apply
 from minikafka.simulation.arguments import HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle, counted
@@ -134,7 +134,7 @@ class ProducerHandle(Handle):
 
     def _flush(self, timeout: float | None) -> None:
         core = self.core
-        batches = core.unfinished()
+        batches = list(core.accumulator.incomplete)
         core.flushing += 1
         core.tick(self._now)
         self._turn()

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.fetching import consumer_record, items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
-from minikafka.simulation.admin import Admin
+from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
 from minikafka.simulation.calls import Book, recorded
+from minikafka.simulation.processes import BrokerProcess, any_up
 from minikafka.wire.errors import Error, KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.simulation.kernel import Kernel
-    from minikafka.simulation.processes import BrokerProcess, ClientProcess
-
-PATIENCE_MS = 30_000
 TOPIC, BROKER = 2, 4  # resource types
 
 
 class Topics:
-    """The part of Cluster that is about topics."""
+    """The topics of one cluster."""
 
-    book: Book
-    kernel: Kernel
-    _admin: ClientProcess
-    _brokers: dict[int, BrokerProcess]
+    call_name = "cluster"
+
+    def __init__(self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle) -> None:
+        self.book = book
+        self._brokers = brokers
+        self._admin = admin
 
     @checked(name=TEXT, partitions=COUNT, replication_factor=COUNT, configs=CONFIGS.or_none())
     @recorded
@@ -48,7 +45,9 @@ class Topics:
             "assignments": [],
             "configs": values,
         }
-        response = self._ask("CreateTopics", {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False})
+        response = self._admin.ask(
+            "CreateTopics", {"topics": [topic], "timeout_ms": PATIENCE_MS, "validate_only": False}
+        )
         raise_refusal(response.topics[0], f"create_topic({name!r})")
 
     @checked(topic=TEXT, partitions=COUNT)
@@ -56,13 +55,15 @@ class Topics:
     def create_partitions(self, topic: str, partitions: int) -> None:
         """Let a topic grow to so many partitions. Keys are spread anew; nothing moves."""
         body = {"topics": [{"name": topic, "count": partitions, "assignments": None}], "timeout_ms": PATIENCE_MS}
-        raise_refusal(self._ask("CreatePartitions", body).results[0], f"create_partitions({topic!r}, {partitions})")
+        raise_refusal(
+            self._admin.ask("CreatePartitions", body).results[0], f"create_partitions({topic!r}, {partitions})"
+        )
 
     @checked(name=TEXT)
     @recorded
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records."""
-        response = self._ask("DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS})
+        response = self._admin.ask("DeleteTopics", {"topic_names": [name], "timeout_ms": PATIENCE_MS})
         raise_refusal(response.responses[0], f"delete_topic({name!r})")
 
     @checked(topic=TEXT, partition=NUMBER, before_offset=whole(-1, LONG_MAX))
@@ -74,7 +75,7 @@ class Topics:
         """
         part = {"partition_index": partition, "offset": before_offset}
         body = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": PATIENCE_MS}
-        response = self._ask("DeleteRecords", body, self.leader(topic, partition))
+        response = self._admin.ask("DeleteRecords", body, self.leader(topic, partition))
         answer = response.topics[0].partitions[0]
         raise_refusal(answer, f"delete_records({topic!r}, {partition}, {before_offset})")
         return int(answer.low_watermark)
@@ -92,14 +93,14 @@ class Topics:
         ]
         kind = BROKER if isinstance(topic, int) else TOPIC
         resource = {"resource_type": kind, "resource_name": str(topic), "configs": changes}
-        response = self._ask("IncrementalAlterConfigs", {"resources": [resource], "validate_only": False})
+        response = self._admin.ask("IncrementalAlterConfigs", {"resources": [resource], "validate_only": False})
         raise_refusal(response.responses[0], f"alter_configs({topic!r})")
 
     # looking at the truth
 
     def topics(self) -> list[str]:
         """Names of the topics, in order, without Kafka's own such as __consumer_offsets."""
-        return sorted(name for name in self._any_broker().broker.image.topics if not name.startswith("__"))
+        return sorted(name for name in any_up(self._brokers).image.topics if not name.startswith("__"))
 
     @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
@@ -117,18 +118,18 @@ class Topics:
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has."""
         self.check_topic(topic)
-        return len(self._any_broker().broker.image.topics[topic].partitions)
+        return len(any_up(self._brokers).image.topics[topic].partitions)
 
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
         """The oldest offset that still counts, and the one that the next record gets."""
         self._described(topic, partition)
-        log = self._any_broker().broker.replicas.leader(topic, partition).log
+        log = any_up(self._brokers).replicas.leader(topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
     def check_topic(self, topic: str) -> None:
         """Raise if there is no such topic, with the nearest name."""
-        if topic not in self._any_broker().broker.image.topics:
+        if topic not in any_up(self._brokers).image.topics:
             names = self.topics()
             near = difflib.get_close_matches(str(topic), names, 1)
             hint = (
@@ -145,11 +146,11 @@ class Topics:
         if partition >= count:
             span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has {span}, no {partition!r}")
-        return self._any_broker().broker.image.topics[topic].partitions[partition]
+        return any_up(self._brokers).image.topics[topic].partitions[partition]
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
         start, _ = self.log_offsets(topic, number)
-        replica = self._any_broker().broker.replicas.leader(topic, number)
+        replica = any_up(self._brokers).replicas.leader(topic, number)
         partition, offset = TopicPartition(topic, number), start
         found: list[ConsumerRecord] = []
         while offset < replica.high_watermark:
@@ -159,26 +160,6 @@ class Topics:
                 if item[0] is not None:
                     found.append(consumer_record(partition, item, (None, None)))
         return found
-
-    def _any_broker(self) -> BrokerProcess:
-        for process in self._brokers.values():
-            if process.state != "down" and process.broker.ready:
-                return process
-        raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
-
-    def _ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
-        """One request of the admin client and its answer; lets some virtual ms pass."""
-        self.kernel.programs.enter(api)
-        core = self._admin.core
-        assert isinstance(core, Admin)
-        future = core.call(api, body, self._admin.now(), node)
-        self._admin.turn()
-        if not self.kernel.wait(lambda: future.is_done, PATIENCE_MS):
-            core.questions.give_up(future)
-            raise KafkaTimeoutError(
-                f"no broker answered {api} within {PATIENCE_MS // 1000} virtual seconds: is one up?"
-            )
-        return future.value
 
 
 def raise_refusal(answer: Any, call: str) -> None:
