@@ -26,6 +26,11 @@ def chosen_for(value: str) -> Callable[[Event], bool]:
     return lambda event: event.kind == "PartitionChosen" and event.detail["value"] == value
 
 
+def partition_for(value: str) -> Callable[[Iterable[Event]], int]:
+    """The number of the partition that a producer chose for this value, as an option's number: the first one is 1."""
+    return lambda trace: 1 + next(event.detail["partition"] for event in trace if chosen_for(value)(event))
+
+
 def retention_decides(event: Event) -> bool:
     """A condition: in this event a log begins to start at a later offset."""
     return event.kind == "LogStartOffsetAdvanced"

@@ -44,7 +44,7 @@ def sell(cluster: Cluster, shop: Any, orders: int, every_s: float) -> None:
         cluster.sleep(every_s)
 
 
-def fast(auto_commit_interval_ms: int) -> Cluster:
+def fast(auto_commit_interval_ms: int = 5000) -> Cluster:
     """10 orders a second for 22 s, and a member that needs 10 ms for each."""
     cluster = Cluster(seed=2)
     cluster.create_topic("orders", partitions=1)
@@ -150,9 +150,9 @@ def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
 
 
 def minutes_needed(trace: Iterable[Event]) -> str:
-    """The same, as an option says it: "40 minutes"; empty as long as there are orders to do."""
+    """The same, as an option says it: "about 40 minutes"; empty as long as there are orders to do."""
     found = minutes_until_nothing_waits(trace)
-    return "" if found is None else f"{found:.0f} minutes"
+    return "" if found is None else f"about {round(found, -1):.0f} minutes"
 
 
 def minutes_to_catch_up(minutes_off: float, load_percent: float) -> float:

@@ -37,9 +37,10 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
     """
     if name not in PLAYS:
         raise ValueError(f"there is no picture {name!r}: choose one of {', '.join(sorted(PLAYS))}")
-    play, story, events = PLAYS[name].stage(readable(list(trace)), **readable(options))
+    shown = readable(list(trace))
+    play, story, events = PLAYS[name].stage(shown, **readable(options))
     scenes = fold(story, events)
-    asked = Prediction.of(prediction, answer, trace)
+    asked = Prediction.of(prediction, answer, shown)
     if asked:
         asked.place(surprise, events, scenes)
     return Picture(play, story.cast(), scenes, seed=seed, prediction=asked)

@@ -50,7 +50,7 @@ class Prediction:
         found = answer(trace) if callable(answer) else answer
         question, options, because = get("question") or "", get("options") or (), get("because") or ()
         made = Prediction(question, options, mine, found, because, another_run)
-        made.compute = answer if callable(answer) else None
+        made.compute = _of_its_own(answer, trace) if callable(answer) else None
         return made
 
     def place(
@@ -123,6 +123,12 @@ class Prediction:
         if given is None:
             return ""
         return f"({number}) {self.options[number - 1]}" if number else _plain(given)
+
+
+def _of_its_own(answer: Callable[[Sequence[Event]], object], trace: Sequence[Event]) -> Callable[..., object]:
+    """The answer, computed from this trace's events alone: in the picture a second trace may be beside it."""
+    own = {event.id for event in trace}
+    return lambda so_far: answer([event for event in so_far if event.id in own])
 
 
 def digest(trace: Sequence[Event]) -> str:

@@ -2,18 +2,21 @@
 
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException
-from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
+from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
 
 from tests.course.test_claims_05_on_both import Member, bootstrap, party, topic, write
-from tests.course.test_claims_on_both import PATIENCE_SECONDS
+from tests.course.test_claims_on_both import PATIENCE_SECONDS, take
 from tests.kafka import java_tool
 
 __all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
@@ -222,6 +225,59 @@ class CommitFirst(AsyncConsumerRebalanceListener):
 
     async def on_partitions_assigned(self, assigned):
         pass
+
+    on_partitions_lost = on_partitions_assigned
+
+
+class CommitLastToo(CommitFirst):
+    """Without the last line of lesson 06."""
+
+    on_partitions_lost = AsyncConsumerRebalanceListener.on_partitions_lost
+
+
+@pytest.mark.parametrize("listener", [CommitFirst, CommitLastToo])
+def test_who_has_lost_its_partitions_can_commit_nothing_for_them(topic, party, write, listener):
+    """With kafka-python, whose listeners treat what is lost as revoked unless told otherwise."""
+    name = topic(partitions=1)
+    settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 1000}
+    late = KafkaConsumer(bootstrap_servers=party.bootstrap, group_id=name, **settings)
+    try:
+        late.subscribe([name], listener=listener(late))
+        write(name, [b"order"] * 3, partition=0)
+        assert [record.offset for record in take(late, 3)] == [0, 1, 2]
+        until = time.monotonic() + PATIENCE_SECONDS
+        while topic.admin.describe_groups([name])[name]["members"] and time.monotonic() < until:
+            pass  # it doesn't poll, and its client takes it out of the group
+        if listener is CommitFirst:
+            assert [record.offset for record in take(late, 3)] == [0, 1, 2]
+        else:
+            with pytest.raises(KafkaError):
+                take(late, 3)
+    finally:
+        late.close(autocommit=False)
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_cooperative_listener_of_kafka_python_commits_what_moves_only_if_it_passes_the_offsets(
+    topic, party, join, write, noted
+):
+    """With kafka-python 3.0: when the listener hears of what moves, that is no longer the consumer's."""
+    name = topic(partitions=2)
+    offsets = {TopicPartition(name, partition): OffsetAndMetadata(3, "", -1) for partition in (0, 1)}
+
+    class CommitNoted(CommitFirst):
+        async def on_partitions_revoked(self, revoked):
+            await self.consumer.commit_async({each: offsets[each] for each in revoked} if noted else None)
+
+    settings = {"partition_assignment_strategy": [CooperativeStickyAssignor], "auto_offset_reset": "earliest"}
+    first = join(name, CommitNoted, **settings)
+    for partition in offsets:
+        write(name, [b"order"] * 3, partition=partition.partition)
+    party.wait_until(lambda: len(first.read) == 6)
+    second = join(name, **settings)
+    party.wait_until(lambda: len(first.share) == len(second.share) == 1)
+    [committed] = topic.admin.list_group_offsets({name: list(offsets)}).values()
+    assert (committed[TopicPartition(name, second.share[0])].offset == 3) is noted
 
 
 def test_a_rebalance_listener_of_kafka_python_commits_before_somebody_else_goes_on(topic, party, join, write):

@@ -59,6 +59,7 @@ def test_the_partitions_that_producers_chose():
     assert (from_trace.partitions_used(trace), from_trace.partitions_used(trace, key="alice")) == (3, 2)
     (event,) = filter(from_trace.chosen_for("paid"), trace)
     assert (event.node, event.detail["partition"]) == ("shop", 0)
+    assert [from_trace.partition_for(value)(trace) for value in ("created", "paid", "asked")] == [2, 1, 3]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from minikafka.theatre import picture
+from tests.theatre import groups
 from tests.theatre.traces import alice
 
 OPTIONS = ["`created`, `paid`", "`paid`, `created`", "it depends"]
@@ -58,3 +59,15 @@ def test_without_a_surprise_it_asks_at_the_start():
 def test_a_lessons_own_prediction_will_do():
     own = SimpleNamespace(question="?", options=["a", "b"], mine=2)
     assert picture("log", alice(), prediction=own, answer=1).prediction.verdict == "You said (2) b. It was (1) a."
+
+
+def test_beside_a_second_trace_the_answer_is_that_of_the_first_and_waits_until_it_is_seen():
+    def rebalances(trace):
+        return sum(event.kind == "RebalanceStarted" for event in trace)
+
+    trace = groups.classic("cooperative-sticky")
+    question = {"question": "How many rebalances?", "options": ["0", "1"], "mine": 1}
+    pic = picture("rebalance", trace, beside=groups.classic("range"), prediction=question, answer=rebalances)
+    last = max(event.at for event in trace if event.kind == "RebalanceStarted")
+    assert pic.prediction.verdict.endswith(f"It was {rebalances(trace)}.")
+    assert pic.scenes[pic.prediction.decided]["at"] >= last
