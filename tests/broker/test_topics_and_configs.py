@@ -77,13 +77,16 @@ def test_minus_one_asks_for_the_brokers_defaults(node):
     assert (created.num_partitions, created.replication_factor) == (1, 1)
 
 
-def test_validate_only_creates_nothing(node):
+def test_validate_only_creates_nothing_and_tells_of_nothing():
+    events = []
+    node = Node(listeners=[events.append])
     topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     assert (
         node.call("CreateTopics", 7, topics=[topic], validate_only=True, timeout_ms=0).topics[0].error_code
         == Error.NONE
     )
     assert metadata(node).topics == []
+    assert not [event for event in events if event.kind == "TopicCreated"]
 
 
 def test_a_topic_is_created_once(node):

@@ -44,7 +44,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             results.append({"name": topic.name, "error_code": error.error, "error_message": error.message})
 
     def answer() -> dict[str, Any]:
-        if broker.trace and records:
+        if broker.trace and records and not body.validate_only:
             tell(broker, body.topics, results)
         return {"topics": results}
 
