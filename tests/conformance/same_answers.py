@@ -63,6 +63,7 @@ class Side:
         """
         client = Connection(self.bootstrap)
         self._more_clients.append(client)
+        client.ask("ApiVersions", 0)  # so that the broker has accepted it
         client.send(api, version, **body)
         self.client.ask("ApiVersions", 0)
 
