@@ -16,9 +16,10 @@ from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
-from minikafka.coordinators.runtime import Decision, Runtime
+from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime
 from minikafka.trace import Cause
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 from minikafka.wire.primitives import MAX_STRING_BYTES
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
@@ -34,7 +35,8 @@ class GroupCoordinator(Runtime):
     """This node's part of the groups."""
 
     def __init__(self, broker: Broker) -> None:
-        super().__init__(self._new_groups, broker.config["offsets.commit.timeout.ms"], broker.notice)
+        codec = RecordCodec(encode_coordinator_record, decode_coordinator_record)
+        super().__init__(self._new_groups, codec, broker.config["offsets.commit.timeout.ms"], broker.notice)
         self._broker = broker
         self._topics_went = False
 

@@ -19,8 +19,8 @@ keys go on. Nobody waits for ever: a request whose records are not committed in 
 it. Its records stay in the log, though, and are applied if they are committed later.
 
 A new leader replays `apply` over the whole log, in slices, and answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
-Compaction keeps that log short. Nothing here knows what a group is: `State` says what the runtime asks of it. (Apache
-Kafka: CoordinatorRuntime.)
+Compaction keeps that log short. Nothing here knows what a group is: `State` says what the runtime asks of it, and
+`RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.deadlines import Deadlines
+from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.internal_records import UnknownRecord, decode_coordinator_record, encode_coordinator_record
+from minikafka.wire.internal_records import UnknownRecord
 from minikafka.wire.primitives import EncodeError
 from minikafka.wire.records import (
     COMMIT,
@@ -92,6 +93,13 @@ Decide = Callable[[Now], Decision]
 Notice = Callable[[str, Exception], None]
 
 
+class RecordCodec(NamedTuple):
+    """The records of one internal topic. decode gives name, key and value; UnknownRecord for a newer Kafka's."""
+
+    encode: Callable[[str, dict[str, Any], dict[str, Any] | None], tuple[bytes, bytes | None]]
+    decode: Callable[[Buffer, Buffer | None], tuple[str, Message, Message | None]]
+
+
 class State(Protocol):
     """What one partition of the internal topic holds."""
 
@@ -136,7 +144,9 @@ Timed = Deadlines[Write | tuple[int, str]]  # writes, and keys of partitions tha
 class Shard:
     """One partition of the internal topic that this node leads."""
 
-    def __init__(self, partition: int, replica: Replica, state: State, deadlines: Timed, notice: Notice) -> None:
+    def __init__(
+        self, partition: int, replica: Replica, state: State, codec: RecordCodec, deadlines: Timed, notice: Notice
+    ) -> None:
         self.partition = partition
         self.replica = replica
         self.state = state
@@ -144,6 +154,7 @@ class Shard:
         self.failed = False
         self.open: dict[Wait, None] = {}
         self._inherited_end = replica.log.log_end_offset
+        self._codec = codec
         self._deadlines = deadlines
         self._notice = notice
         self._undecided: dict[int, list[RawRecord]] = {}  # of open transactions, by producer id
@@ -193,7 +204,7 @@ class Shard:
     def _take_in(self, record: RawRecord) -> None:
         if record.key is not None:
             with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
-                self.state.apply(*decode_coordinator_record(record.key, record.value))
+                self.state.apply(*self._codec.decode(record.key, record.value))
 
     # -- requests
 
@@ -221,7 +232,7 @@ class Shard:
             write = self._pending.popleft()
             self._deadlines.set(write, None)
             for key, value in write.encoded:
-                self.state.apply(*decode_coordinator_record(key, value))
+                self.state.apply(*self._codec.decode(key, value))
             queue = self._queued.pop(write.key)
             decision, write.decision = write.decision, None
             assert decision is not None
@@ -250,7 +261,7 @@ class Shard:
                 return
             decision = next_decision._replace(answer=next_decision.answer or decision.answer)
         write.decision = decision
-        write.encoded = [encode_coordinator_record(*record) for record in decision.records]
+        write.encoded = [self._codec.encode(*record) for record in decision.records]
         self._append(write, now)
 
     def _append(self, write: Write, now: Now) -> None:
@@ -292,18 +303,22 @@ class Runtime:
     committed. notice(line, error): something failed that ends a shard, not the node.
     """
 
-    def __init__(self, new_state: Callable[[int], State], write_timeout_ms: int, notice: Notice) -> None:
+    def __init__(
+        self, new_state: Callable[[int], State], codec: RecordCodec, write_timeout_ms: int, notice: Notice
+    ) -> None:
         self.shards: dict[int, Shard] = {}
         self._loading: dict[int, Shard] = {}
         self._deadlines: Timed = Deadlines()
         self._new_state = new_state
+        self._codec = codec
         self._write_timeout_ms = write_timeout_ms
         self._notice = notice
 
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
-            shard = Shard(partition, replica, self._new_state(partition), self._deadlines, self._notice)
+            state = self._new_state(partition)
+            shard = Shard(partition, replica, state, self._codec, self._deadlines, self._notice)
             self.shards[partition] = self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:

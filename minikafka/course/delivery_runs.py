@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from minikafka.course.lag_runs import lags
 from minikafka.faults import Crash, Fault
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
@@ -74,13 +75,7 @@ def first_read(trace: Iterable[Event], reader: str) -> str:
 
 def lag(trace: Iterable[Event]) -> int:
     """How many offsets of orders were written and not committed, when the trace ends."""
-    written = committed = 0
-    for event in trace:
-        if event.kind == "RecordsAppended" and event.detail["topic"] == "orders":
-            written = event.detail["last_offset"] + 1
-        elif event.kind == "OffsetCommitted":
-            committed = event.detail["offset"]
-    return written - committed
+    return [0, *lags(trace)][-1]
 
 
 def paid(trace: Iterable[Event]) -> list[int]:

@@ -82,7 +82,7 @@ class Index:
         blocks = range(0, self._stored, _BLOCK_ENTRIES)
         number = bisect_right(blocks, key, key=lambda first: self._read(first, 1)[0].key)
         first = blocks[number - 1] if number else 0
-        return first + bisect_right(self._read(first, _BLOCK_ENTRIES), key, key=_key)
+        return first + bisect_right(self._read(first, min(_BLOCK_ENTRIES, self._stored - first)), key, key=_key)
 
     def lookup(self, key: int) -> Entry | None:
         """The entry with the largest key of at most `key`."""

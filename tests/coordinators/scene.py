@@ -6,13 +6,15 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.runtime import CoordinatorRecord, Decision, Runtime
+from minikafka.coordinators.runtime import CoordinatorRecord, Decision, RecordCodec, Runtime
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
+from minikafka.wire.internal_records import decode_coordinator_record, encode_coordinator_record
 
 NOW = Now(1_000, 1_767_225_600_000)
 WRITE_TIMEOUT_MS = 5000
+CODEC = RecordCodec(encode_coordinator_record, decode_coordinator_record)
 
 
 class Counters:
@@ -63,7 +65,7 @@ class Scene:
         self.replica = Replica(bytes(16), partition, self.log, 1, self, high_watermark)
         self.state = Counters()
         self.now = NOW
-        self.runtime = Runtime(lambda _: self.state, WRITE_TIMEOUT_MS, self.tell)
+        self.runtime = Runtime(lambda _: self.state, CODEC, WRITE_TIMEOUT_MS, self.tell)
         self.runtime.elected(0, self.replica)
 
     def tell(self, line, error):

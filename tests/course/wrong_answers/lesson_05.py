@@ -212,7 +212,7 @@ def as_they_come(members, partitions):
     return shares
 
 
-@wrong(1, "another")  # run of Python, whose sets are ordered anew; or, where this run's sets show it first, order
+@wrong(1, "that is another one in each run of Python", "in another order it gave something else")
 def as_a_set_has_them(members, partitions):
     shares = {name: [] for name in members}
     for topic, count in partitions.items():
