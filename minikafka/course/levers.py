@@ -5,6 +5,8 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from minikafka.faults import Delay, Fault, Lose
@@ -67,7 +69,8 @@ def pipeline(seed: int = 7, **levers: Any) -> live.Live:
 
 
 def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> RebalanceLive:
-    """The rebalance of a run that is over, with levers: add, remove, freeze or slow a member at any moment of it.
+    """The rebalance of a run that is over, with levers on the members' cards: freeze, slow, close or crash one at any
+    moment of it, or add one.
 
     Each change replays the cluster's calls up to its moment, changes one thing, and lets the run go on to where it
     ended before. Programs that are to be run again get cluster and clients as arguments. options: the picture's own.
@@ -79,18 +82,20 @@ def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> Rebalance
 
     def rerun(changes: Sequence[Change]) -> Sequence[Event]:
         again = cluster
-        for change in changes:
-            if change.at_ms >= end_ms:
-                raise ValueError(f"the run ends at {end_ms / 1000:.3f} s: choose an earlier moment")
-            again = again.replay(change.at_ms)
-            _do(again, change, slow_ms)
+        for at_ms, together in groupby(changes, key=attrgetter("at_ms")):
+            if at_ms >= end_ms:
+                raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment.")
+            again = again.replay(at_ms)
+            for change in together:
+                _do(again, change, slow_ms)
             again.run_ms(end_ms - again.now_ms)
         return list(again.trace)
 
     def code(change: Change) -> str:
         return {
             "add": f'cluster.start({_program(cluster)}, cluster.consumer(..., client_id="{change.who}"))',
-            "remove": f'consumer.close()  # "{change.who}"',
+            "leave": f'consumer.close()  # "{change.who}"',
+            "crash": f'cluster.crash("{change.who}")',
             "freeze": f'cluster.freeze("{change.who}")',
             "slow": f'cluster.slow("{change.who}", processing_ms={slow_ms})',
         }[change.what]
@@ -117,9 +122,11 @@ def _do(cluster: Cluster, change: Change, slow_ms: int) -> None:
         _add(cluster, change.who)
         return
     if change.who not in cluster._clients:
-        raise ValueError(f"{change.who} is not there yet at {change.at_ms / 1000:.3f} s")
-    if change.what == "remove":
+        raise ValueError(f"{change.who} is not there yet at {change.at_ms / 1000:.3f} s.")
+    if change.what == "leave":
         cluster._clients[change.who].close()
+    elif change.what == "crash":
+        cluster.crash(change.who)
     elif change.what == "freeze":
         cluster.freeze(change.who)
     else:

@@ -8,6 +8,7 @@ from player.css, with a light and a dark value each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 Shape = dict[str, Any]
@@ -15,10 +16,12 @@ Shape = dict[str, Any]
 # Two layouts: the width each is designed for. The player stretches them by at most a fifth (player.js: LAYOUTS).
 WIDE, NARROW = 920, 560
 
-NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y")
-WORDS = ("kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink")
+NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y", "room")
+WORDS = (
+    "kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink", "act"
+)  # fmt: skip
 
-COLOURS = 3  # of actors: so many are told apart by everybody, in both themes
+COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
 
 # Light and dark. player.css holds the same names; a test compares them.
 PALETTE = {
@@ -34,9 +37,15 @@ PALETTE = {
     "actor1": ("#0072B2", "#4ba6dd"),
     "actor2": ("#E69F00", "#f0b23a"),
     "actor3": ("#00795a", "#2fb48d"),
+    "actor4": ("#8f3f7f", "#cf86bf"),
+    "actor5": ("#7cc4ee", "#a9dcf7"),
+    "actor6": ("#6b5b2a", "#b8a56a"),
     "on1": ("#ffffff", "#101418"),
     "on2": ("#1b1f24", "#101418"),
     "on3": ("#ffffff", "#101418"),
+    "on4": ("#ffffff", "#101418"),
+    "on5": ("#1b1f24", "#101418"),
+    "on6": ("#ffffff", "#101418"),
     "trouble": ("#b3470a", "#ff9b6b"),
     "said": ("#fff8e6", "#322c1a"),
     "saidline": ("#e3c77a", "#77642f"),
@@ -73,20 +82,29 @@ def wrap(words: str, room: float, size: float) -> list[str]:
 
 
 def actor_colour(number: int) -> str:
-    """Actors are numbered from 0; the fourth has the first one's colour."""
+    """Actors are numbered from 0; the seventh has the first one's colour."""
     return f"actor{number % COLOURS + 1}"
+
+
+def actor_number(name: str, others: Sequence[str]) -> int:
+    """Whose colour: A to F have their own everywhere ("consumer a" is A); who has no letter gets the next by order."""
+    letter = name.replace("-", " ").split(" ")[-1].upper()
+    return ord(letter) - ord("A") if len(letter) == 1 and "A" <= letter <= "Z" else list(others).index(name)
 
 
 class Drawing:
     """The shapes of one step in one layout, back to front.
 
     step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and
-    the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from.
+    the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from. room:
+    a text that is wider in the learner's font is cut. act: what a click on the shape does to a live run ("freeze a").
     """
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.shapes: dict[str, Shape] = {}
+        self.lit: set[str] = set()
+        self.outlined: set[str] = set()
 
     @property
     def narrow(self) -> bool:
@@ -99,6 +117,11 @@ class Drawing:
             if value is not None:
                 shape[name] = _rounded(value) if isinstance(value, float) else value
         self.shapes[key] = shape
+
+    def light(self, keys: Sequence[str]) -> None:
+        """Outline these shapes, and dim all that is not beneath one of them."""
+        self.outlined = {key for key in keys if key in self.shapes}
+        self.lit = {key for key in self.shapes if any(key == lit or key.startswith(lit + "/") for lit in keys)}
 
     def rect(
         self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any

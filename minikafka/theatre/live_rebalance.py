@@ -1,7 +1,8 @@
-"""The rebalance with its levers: add, remove, freeze or slow a member at the moment that the picture shows.
+"""The rebalance with its levers on the stage: each member's card can be frozen, slowed, closed or crashed by a click,
+and there is an empty place for one more.
 
-A change takes the run back to that moment, does it, and lets the run go on; what had been changed later is undone. In
-JupyterLab the moment follows the picture's cursor (player.js tells it); elsewhere one types it.
+A change takes the run back to the moment that the picture shows, does it, and lets the run go on; what had been changed
+later is undone, and what was changed at the same moment stays.
 """
 
 from __future__ import annotations
@@ -9,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.live import text_only
+from minikafka.theatre.live import Stage
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import escape
 from minikafka.trace import Event
 
-SLOW_MS = 400
-
 
 class Change(NamedTuple):
-    """what: "add", "remove", "freeze" or "slow"; who: a member's name (for "add": the new one's)."""
+    """what: "add", "leave", "crash", "freeze" or "slow"; who: a member's name (for "add": the new one's)."""
 
     at_ms: int
     what: str
@@ -38,50 +37,40 @@ class RebalanceLive:
         self.rerun, self.code, self.seed, self.options = rerun, code, seed, options
         self.changes: list[Change] = []
         self.first = list(members)
-        narrow, middle = ipywidgets.Layout(width="150px"), ipywidgets.Layout(width="210px")
-        self.moment = ipywidgets.FloatText(value=0.0, description="at second", step=0.1, layout=narrow)
-        self.moment.add_class("minikafka-moment")
-        self.who = ipywidgets.Dropdown(options=self.first, description="member", layout=middle)
-        self.buttons = {
-            what: ipywidgets.Button(description=words, layout=ipywidgets.Layout(width="auto"))
-            for what, words in (("add", "add one"), ("remove", "remove"), ("freeze", "freeze"), ("slow", "slow down"),
-                                ("reset", "as it was"))
-        }  # fmt: skip
-        for what, button in self.buttons.items():
-            button.on_click(lambda _, what=what: self.press(what))
-        self.line, self.stage = ipywidgets.HTML(), ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
-        row = ipywidgets.HBox([self.moment, self.who, *self.buttons.values()],
-                              layout=ipywidgets.Layout(flex_flow="row wrap"))  # fmt: skip
-        self.box = ipywidgets.VBox([row, self.line, self.stage])
-        self.box.add_class("minikafka-live")
-        self._show(at_ms=None)
+        self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
+        reset = ipywidgets.Button(description="as it was", layout=ipywidgets.Layout(width="auto"))
+        reset.on_click(lambda _: self.reset())
+        self.box = ipywidgets.VBox([ipywidgets.HBox([reset]), self.line])
+        self._show([])
 
-    def press(self, what: str) -> None:
-        """What a button does."""
-        if what == "reset":
-            before, self.changes = self.changes, []
-        else:
-            at_ms = round(self.moment.value * 1000)
-            who = self._new_name() if what == "add" else self.who.value
-            before = self.changes
-            self.changes = [each for each in before if each.at_ms < at_ms] + [Change(at_ms, what, who)]
-        try:
-            self._show(self.changes[-1].at_ms if self.changes else None)
-        except ValueError as error:  # it can't be done at this moment: say so and keep the picture
-            self.changes = before
-            self.line.value = f"<b>{escape(str(error))}</b>"
+    def press(self, what: str, who: str = "", at_ms: float = 0) -> None:
+        """What a click does: to whom, and at which moment of the run (virtual ms)."""
+        at_ms = round(at_ms)
+        change = Change(at_ms, what, self._new_name() if what == "add" else who)
+        self._show([*(each for each in self.changes if each.at_ms <= at_ms), change])
 
-    def _show(self, at_ms: int | None) -> None:
+    def reset(self) -> None:
+        """Undo all changes."""
+        self._show([])
+
+    def _clicked(self, act: str, at_ms: float) -> None:
+        what, _, who = act.partition(" ")
+        self.press(what, who, at_ms)
+
+    def _show(self, changes: list[Change]) -> None:
         from minikafka.theatre import picture
 
-        self.picture: Picture = picture("rebalance", self.rerun(self.changes), seed=self.seed, **self.options)
-        self.line.value = "<br>".join(
-            f"<code>{change.at_ms / 1000:.3f} s&nbsp; {escape(self.code(change))}</code>" for change in self.changes
-        )
-        names = self.first + [change.who for change in self.changes if change.what == "add"]
-        if list(self.who.options) != names:
-            self.who.options = names
-        self.stage.value = "" if text_only() else self.picture.frame(at_ms=at_ms)
+        try:
+            trace = self.rerun(changes)
+        except ValueError as error:  # it can't be done at this moment: say so and keep the picture
+            self.line.value = f"<b>{escape(str(error))}</b>"
+            self.stage.say(str(error))
+            return
+        self.changes = changes
+        self.picture: Picture = picture("rebalance", trace, seed=self.seed, live=True, **self.options)
+        lines = [(change.at_ms, self.code(change)) for change in changes]
+        self.line.value = "<br>".join(f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>" for ms, line in lines)
+        self.stage.show(self.picture, at_ms=changes[-1].at_ms if changes else None, flags=lines)
 
     def _new_name(self) -> str:
         """The next letter, where names end in letters: consumer C after consumer A and consumer B."""
@@ -95,8 +84,5 @@ class RebalanceLive:
         lines = [f"{change.at_ms / 1000:.3f} s  {self.code(change)}" for change in self.changes]
         return "\n".join(["live", *lines, repr(self.picture)])
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if not text_only():
-            bundle |= self.box._repr_mimebundle_(include=include, exclude=exclude) | bundle
-        return bundle
+    def _ipython_display_(self) -> None:
+        self.stage.display(self.box, repr(self))

@@ -36,7 +36,7 @@ class _Texts:
 
 
 def play(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
-         prediction: dict[str, Any] | None, begin: int) -> dict[str, Any]:  # fmt: skip
+         prediction: dict[str, Any] | None, begin: int, whole_s: float | None) -> dict[str, Any]:  # fmt: skip
     """One picture as the player reads it."""
     texts = _Texts()
     return {
@@ -49,6 +49,7 @@ def play(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: S
         "texts": texts.list,
         "prediction": prediction,
         "begin": begin,
+        "whole_s": whole_s,
     }
 
 
@@ -95,8 +96,8 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
     known: dict[str, Shape] = {}
     like: dict[str, str] = {}  # the latest new shape of each family: record/0/17 is told as differing from record/0/16
     there: set[str] = set()
-    steps = []
-    for drawing in drawings:
+    steps, lit = [], {}
+    for step, drawing in enumerate(drawings):
         changes = []
         for key, shape in drawing.shapes.items():
             if known.get(key) == shape:
@@ -117,6 +118,8 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
         come, go = sorted(order[key] for key in now - there), sorted(order[key] for key in there - now)
         there = now
         steps.append([changes, come, go])
+        if drawing.lit:
+            lit[step] = [sorted(order[key] for key in keys) for keys in (drawing.lit, drawing.outlined)]
     return {
         "width": drawings[0].width if drawings else 0,
         "height": max((drawing.bottom for drawing in drawings), default=0),
@@ -125,6 +128,7 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
             number for key, number in order.items() if key.startswith("time/") and not key.startswith("time/cursor")
         ),
         "steps": steps,
+        "lit": lit,
     }
 
 

@@ -64,6 +64,7 @@ class Picture:
     def _drawing(self, step: int, width: int) -> Drawing:
         drawing = Drawing(width)
         self.play.draw(drawing, self.scenes[: step + 1])
+        drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
         for shape in drawing.shapes.values():
             if (
@@ -97,7 +98,7 @@ class Picture:
         """
         return page.page(self.data(at_end, at_ms), self.title, self._corner())
 
-    def data(self, at_end: bool = False, at_ms: int | None = None) -> dict[str, Any]:
+    def data(self, at_end: bool = False, at_ms: float | None = None) -> dict[str, Any]:
         """What the page's player plays."""
         begin = len(self.scenes) - 1 if at_end else 0
         if at_ms is not None:
@@ -111,6 +112,7 @@ class Picture:
             layouts=[self.drawings(width) for width in (WIDE, NARROW)],
             prediction=self.prediction.to_json() if self.prediction else None,
             begin=begin,
+            whole_s=self.play.whole_s,
         )
 
     def save(self, path: str | Path) -> None:
@@ -131,9 +133,17 @@ class Picture:
             "summary": self.summary(scene),
             "chapter": scene["chapter"],
             "because": scene["because"],
+            "trouble": scene["trouble"],
+            "again": self._is_more_of_the_same(scene["step"]),
             "of": scene["of"],
             "foot": self._foot(scene["step"]),
         }
+
+    def _is_more_of_the_same(self, step: int) -> bool:
+        """Whether it is the third event or a later one of one kind in a row, and nothing to stop at."""
+        row = self.scenes[max(step - 2, 0) : step + 1]
+        plain = not (row[-1]["chapter"] or row[-1]["trouble"] or "light" in row[-1])
+        return len(row) == 3 and plain and len({scene["kind"] for scene in row}) == 1
 
     def _foot(self, step: int) -> str:
         """The rule under the picture; it would give a prediction's answer away before that is decided."""

@@ -31,7 +31,8 @@ Space = dict[str, Any]
 class Told:
     """What one event does to the picture.
 
-    because: the id of an event, where the story knows better than the event's own cause.
+    because: the id of an event, where the story knows better than the event's own cause. light: keys of shapes that
+    this step is about, each with all beneath it ("member/a"): they are outlined, the rest is dimmed, and it is held.
     """
 
     sentence: str
@@ -39,6 +40,7 @@ class Told:
     trouble: bool = False
     because: tuple[str, int] | None = None
     marks: list[dict[str, Any]] = field(default_factory=list)
+    light: Sequence[str] = ()
 
 
 QUIETLY = Told("")
@@ -104,6 +106,7 @@ class Play:
 
     story: ClassVar[type[Story]]
     foot = ""  # the rule that the picture shows, one line under it
+    whole_s: ClassVar[float | None] = None  # where time itself is the story: seconds in which all of it plays
 
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.cast = cast
@@ -175,7 +178,7 @@ def _scene(step: int, position: int, event: Event, told: Told, at: int, space: d
         "because": None,
         "marks": told.marks,
         "space": space,
-    }
+    } | ({"light": list(told.light)} if told.light else {})
 
 
 def _find(cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: int) -> int | None:

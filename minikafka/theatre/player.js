@@ -6,21 +6,33 @@
   const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
   const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
   const at = id => document.getElementById(id);
+  // At speed 1: ms for what is on its way, for reading, and more where the rest is dimmed.
+  const MOTION = 320, READING = 900, A_LETTER = 40, MORE_OF_THE_SAME = 300, HOLD = 2000;
   const data = JSON.parse(at('play').textContent);
   // A page with choices holds a play for each: the address says which one (page.html#3).
   const chosen = data.plays ? Number(/^#\d+$/.test(location.hash) ? location.hash.slice(1) : data.first) % data.plays.length : 0;
-  const play = data.plays ? data.plays[chosen] : data;
-  const steps = [];
-  for (const step of play.steps) steps.push({ ...steps.at(-1), ...step });
-  const last = steps.length - 1;
-  const layouts = play.layouts.map(decode);
   const still = matchMedia('(prefers-reduced-motion: reduce)');
+  const widths = new Map();
 
+  let play, steps, last, layouts, prediction, verdict, released;
   let cursor = 0, furthest = 0, ended = false, playing = null, frame = null;
-  let layout = null, elements = [], stretch = 1, marked = [], moves = [];
-  const prediction = play.prediction;
-  let verdict = prediction ? prediction.verdict : '', released = !prediction || !prediction.asks;
+  let layout = null, elements = [], stretch = 1, marked = [], moves = [], drawn = 0;
   const limit = () => (released ? last : Math.min(prediction.stop, last));
+  const speed = () => Number(at('speed').value);
+
+  function load(given) {
+    play = given;
+    steps = [];
+    for (const step of play.steps) steps.push({ ...steps.at(-1), ...step });
+    last = steps.length - 1;
+    layouts = play.layouts.map(decode);
+    prediction = play.prediction;
+    verdict = prediction ? prediction.verdict : '';
+    released = !prediction || !prediction.asks;
+    at('scrub').max = last;
+    at('title').textContent = play.title;
+    at('corner').textContent = play.corner;
+  }
 
   // -- from differences to one Map of shapes a step
 
@@ -147,7 +159,8 @@
   }
 
   function paint(node, s) {
-    node.style.pointerEvents = s.tip || s.of !== undefined ? '' : 'none';
+    node.style.pointerEvents = s.tip || s.act || s.of !== undefined ? '' : 'none';
+    lever(node, s);
     if (s.kind === 'cell') { paintCell(node, s); return; }
     const style = node.style;
     style.fill = s.fill === 'hatch' ? 'url(#hatch)' : !s.fill || s.fill === 'none' ? 'none' : `var(--${s.fill})`;
@@ -169,6 +182,7 @@
       style.fontSize = `${s.size}px`;
       style.fontWeight = s.weight || 400;
       style.textAnchor = s.anchor || 'start';
+      if (s.room) cut(node, s);
       if (s.halo) { style.stroke = `var(--${s.halo})`; style.strokeWidth = 4; style.paintOrder = 'stroke'; }
     }
     if (s.kind === 'rect') node.setAttribute('rx', s.r || 0);
@@ -177,51 +191,85 @@
     if (s.arrow) node.setAttribute('marker-end', 'url(#tip)');
   }
 
+  // Fonts differ: the browser knows how wide a text is.
+  function cut(node, s) {
+    const most = s.room * stretch, look = `${s.size} ${s.weight} ${s.mono} `;
+    const wide = text => {
+      if (!widths.has(look + text)) { node.textContent = text; widths.set(look + text, node.getComputedTextLength()); }
+      return widths.get(look + text) > most;
+    };
+    let text = s.text;
+    while (text && wide(text === s.text ? text : `${text}…`)) text = text.slice(0, -1).trimEnd();
+    node.textContent = text === s.text ? text : text && `${text}…`;
+  }
+
+  // What moves, in the order in which it happened: requests, then what somebody knows, then records.
+  const stageOf = s => (s.arrow ? 0 : s.kind === 'cell' || s.from_x !== undefined ? 2 : 1);
+
   function draw(step, moving) {
     cancelAnimationFrame(frame);
-    animate(1);  // what was still on its way arrives first
-    const now = shapesAt(step);
+    moves.forEach(each => animate(each, 1));  // what was still on its way arrives first
+    const now = shapesAt(step), staged = moving && step === drawn + 1;
     moves = [];
     elements.forEach((element, shape) => {
-      const to = now.get(shape), from = element.shape;
+      const to = now.get(shape) || null, from = element.shape;
       const { node } = element;
-      element.shape = to || null;
-      if (!to) {
-        if (from && moving) moves.push({ node, from: { ...from, fade: 1 }, to: { ...from, fade: 0 }, gone: true });
-        else node.style.display = 'none';
-        return;
-      }
-      paint(node, to);
-      node.style.display = '';
-      const opacity = to.fade ?? 1;
-      if (!moving) { place(node, to); node.style.opacity = opacity; return; }
-      if (!from) { moves.push({ node, from: { ...to, x: to.from_x ?? to.x, y: to.from_y ?? to.y, fade: 0 }, to: { ...to, fade: opacity } }); return; }
-      node.style.opacity = opacity;
-      if (MOVED.some(name => from[name] !== to[name])) moves.push({ node, from, to });
+      element.shape = to;
+      if (!moving) settle(node, to);
+      else if (to !== from) moves.push({ node, from, to, stage: staged ? stageOf(to || from) : 0, begun: false });
     });
+    drawn = step;
     if (moves.length) move();
+    light(step);
+  }
+
+  function settle(node, s) {
+    node.style.display = s ? '' : 'none';
+    if (!s) return;
+    paint(node, s);
+    place(node, s);
+    node.style.opacity = s.fade ?? 1;
+  }
+
+  function light(step) {
+    const [lit, outlined] = layout.lit[step] || [null, []];
+    elements.forEach(({ node }, shape) => {
+      node.classList.toggle('dim', lit !== null && !lit.includes(shape));
+      (node.firstChild && node.tagName === 'g' ? node.firstChild : node).classList.toggle('lit', outlined.includes(shape));
+    });
+    at('drawing').classList.toggle('bad', steps[step].trouble);
   }
 
   function move() {
-    const begin = performance.now(), time = 320 / Math.max(1, Number(at('speed').value));
+    const begin = performance.now(), flows = play.whole_s && playing;
+    const stages = [...new Set(moves.map(each => each.stage))].sort();
+    const time = flows ? passes(cursor) / speed() : MOTION / speed();
     const turn = now => {
-      const part = Math.min(1, (now - begin) / time);
-      animate(part);
-      if (part < 1) frame = requestAnimationFrame(turn);
+      const gone = (now - begin) / time;
+      for (const each of moves) {
+        const part = Math.min(1, gone - stages.indexOf(each.stage));
+        if (part >= 0) animate(each, part, flows);
+      }
+      if (gone < stages.length) frame = requestAnimationFrame(turn);
+      else moves = [];
     };
     turn(begin);
   }
 
-  function animate(part) {
-    const eased = part * (2 - part);
-    for (const { node, from, to, gone } of moves) {
-      const between = { ...to };
-      for (const name of [...MOVED, 'fade']) if (name in to) between[name] = (from[name] ?? to[name]) * (1 - eased) + to[name] * eased;
-      place(node, between);
-      if ('fade' in to) node.style.opacity = between.fade;
-      if (gone && part === 1) node.style.display = 'none';
+  function animate(each, part, evenly) {
+    const { node, from, to } = each;
+    if (!each.begun) {
+      each.begun = true;
+      node.style.display = '';
+      if (to) paint(node, to);
     }
-    if (part === 1) moves = [];
+    const eased = evenly ? part : part * (2 - part);
+    const start = from || { ...to, x: to.from_x ?? to.x, y: to.from_y ?? to.y, fade: 0 }, end = to || { ...from, fade: 0 };
+    const between = { ...end };
+    for (const name of MOVED) if (name in end) between[name] = (start[name] ?? end[name]) * (1 - eased) + end[name] * eased;
+    place(node, between);
+    node.style.opacity = (start.fade ?? 1) * (1 - eased) + (end.fade ?? 1) * eased;
+    if (part === 1) settle(node, to);
   }
 
   // -- one step
@@ -233,6 +281,7 @@
     const justEnded = cursor === last && !ended;
     if (cursor === last) ended = true;
     const scene = steps[cursor];
+    at('said').classList.remove('note');
     at('scenario').textContent = scene.scenario;
     at('time').textContent = at('when').textContent = scene.time;
     at('sentence').textContent = scene.sentence;
@@ -243,21 +292,11 @@
     at('back').disabled = at('start').disabled = cursor === 0;
     at('on').disabled = at('chapter').disabled = cursor === last;
     unmark();
-    draw(cursor, moving && !still.matches && Math.abs(cursor - before) === 1);
+    draw(cursor, moving && !still.matches);
     if (justEnded || before !== cursor) ticks();
     rows();
     ask();
-    tellMoment(scene.at);
-  }
-
-  // Live controls beside the frame act at the moment that is shown: they have a field for it (live_rebalance.py).
-  function tellMoment(ms) {
-    try {
-      const field = window.frameElement?.closest('.minikafka-live')?.querySelector('.minikafka-moment input');
-      if (!field || Number(field.value) === ms / 1000) return;
-      field.value = ms / 1000;
-      for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
-    } catch { /* a frame of another origin: there one types it */ }
+    if (cursor !== before) at('keys').hidden = at('help').getAttribute('aria-pressed') !== 'true';
   }
 
   function ticks() {
@@ -269,6 +308,13 @@
       tick.title = scene.chapter;
       at('ticks').append(tick);
     });
+    for (const { step, words } of play.flags || []) {
+      const flag = document.createElement('i');
+      flag.className = 'flag';
+      flag.style.left = `${(100 * step) / Math.max(1, last)}%`;
+      flag.title = words;
+      at('ticks').append(flag);
+    }
   }
 
   function nextChapter() {
@@ -288,10 +334,24 @@
 
   function turn() {
     if (cursor >= limit()) { pause(); return; }
+    playing = playing || true;
     show(cursor + 1, true);
-    const reading = 800 + 14 * steps[cursor].sentence.length;
-    playing = setTimeout(turn, reading / Number(at('speed').value));
+    playing = setTimeout(turn, until(cursor));
     button();
+  }
+
+  // How long a step stays while it plays.
+  function until(step) {
+    const told = prediction && step === prediction.decided ? HOLD : 0, lit = layout.lit[step] ? HOLD : 0;
+    const { again, sentence } = steps[step];
+    const rest = play.whole_s ? passes(step) : again ? MORE_OF_THE_SAME : READING + A_LETTER * sentence.length;
+    return (rest + Math.max(told, lit)) / speed();
+  }
+
+  // Where time is the story: its share of the whole.
+  function passes(step) {
+    const now = steps[step].at;
+    return (1000 * play.whole_s * ((steps[step + 1]?.at ?? now) - now)) / (steps[last].at - steps[0].at || 1);
   }
 
   function toggle() {
@@ -333,6 +393,8 @@
   }
 
   function setUpPrediction() {
+    at('options').textContent = '';
+    at('ask').hidden = at('verdict').hidden = true;
     if (!prediction) return;
     at('question').textContent = prediction.question;
     prediction.options.forEach((option, index) => {
@@ -418,8 +480,7 @@
 
   function setUpChoices() {
     if (!data.plays) return;
-    document.title = at('title').textContent = play.title;
-    at('corner').textContent = play.corner;
+    document.title = play.title;
     at('choices').hidden = false;
     let weight = data.plays.length;
     for (const { name, options } of data.choices) {
@@ -442,6 +503,90 @@
     const code = document.createElement('code');
     code.textContent = data.code[chosen];
     at('choices').append(code);
+  }
+
+  // -- a live run: what is clicked goes to the kernel, at the moment that is shown; a new play comes back (live.py)
+
+  const ANSWER_MS = 4000;
+  let asked = 0;
+
+  // The levers stand in the cell of this frame; none in a saved page.
+  function beside(name) {
+    try {
+      return window.frameElement?.closest('.jp-Cell, .cell')?.querySelector(`.minikafka-${name}`);
+    } catch { return null; /* a frame of another origin */ }
+  }
+
+  function lever(node, s) {
+    if (!s.act) { if (node.dataset.act) for (const name of ['data-act', 'role', 'tabindex', 'aria-label']) node.removeAttribute(name); return; }
+    node.dataset.act = s.act;
+    node.setAttribute('role', 'button');
+    node.setAttribute('tabindex', '0');
+    node.setAttribute('aria-label', s.tip || s.act);
+  }
+
+  function act(words) {
+    const field = beside('act')?.querySelector('input');
+    pause();
+    if (!field) { say('Run this cell again: the levers need its kernel.'); return; }
+    field.value = JSON.stringify({ act: words, at: steps[cursor].at, turn: Date.now() });
+    for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+    at('stage').setAttribute('aria-busy', 'true');
+    clearTimeout(asked);
+    asked = setTimeout(() => say('No answer yet. If the kernel is not busy, run this cell again.'), ANSWER_MS);
+  }
+
+  function say(words) {
+    at('stage').removeAttribute('aria-busy');
+    at('said').classList.add('note');
+    at('sentence').textContent = words;
+  }
+
+  // The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
+  function take(given) {
+    clearTimeout(asked);
+    at('stage').removeAttribute('aria-busy');
+    if (given.error) { say(given.error); return; }
+    load(given);
+    cursor = furthest = drawn = play.begin;
+    ended = false;
+    setUpPrediction();
+    layout = null;
+    resize();
+    show(cursor, false);
+    ticks();
+    if (cursor < last && !still.matches) turn();
+  }
+
+  function listen() {
+    const cell = (() => { try { return window.frameElement?.closest('.jp-Cell, .cell'); } catch { return null; } })();
+    if (!cell) return;
+    let taken = null;
+    const look = () => {
+      const text = beside('data')?.querySelector('[data-play]')?.dataset.play;
+      if (text && text !== taken) { taken = text; take(JSON.parse(text)); }
+      // A notebook that was closed has no widgets any more; the picture needs none.
+      for (const node of cell.querySelectorAll('.jupyter-widgets')) {
+        if (node.textContent.startsWith('Error displaying widget')) node.hidden = true;
+      }
+    };
+    new MutationObserver(look).observe(cell, { childList: true, subtree: true, characterData: true });
+    look();
+  }
+
+  // After a run, and not when a notebook is opened: the cell that was run is the one before the active cell, or itself.
+  function bringIntoView() {
+    try {
+      const cell = window.frameElement?.closest('.jp-Cell');
+      if (!cell) return;
+      const parent = window.parent, id = `${cell.querySelector('.jp-InputPrompt')?.textContent} ${at('play').textContent.length}`;
+      const active = cell.parentElement.querySelector('.jp-mod-active');
+      parent.minikafkaShown ??= new Map();
+      if (parent.minikafkaShown.get(cell) === id || !active) return;
+      parent.minikafkaShown.set(cell, id);
+      if (active !== cell && active !== cell.nextElementSibling) return;
+      window.frameElement.scrollIntoView({ block: 'start', behavior: still.matches ? 'auto' : 'smooth' });
+    } catch { /* a frame of another origin */ }
   }
 
   // -- the frame around it: height and theme
@@ -494,26 +639,45 @@
   // -- keys: those that a focused control uses itself stay its own
 
   const KEYS = {
-    ' ': toggle, ArrowRight: () => go(cursor + 1), ArrowLeft: () => go(cursor - 1), Home: () => go(0), End: () => go(last), n: nextChapter, t: table,
+    ' ': toggle, '?': help, ArrowRight: () => go(cursor + 1), ArrowLeft: () => go(cursor - 1), Home: () => go(0), End: () => go(last), n: nextChapter, t: table,
   };
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
     const tag = event.target.tagName;
+    if (event.target.dataset.act && ' Enter'.includes(event.key)) return;
     if (event.target.id === 'stage' && event.key.startsWith('Arrow')) return;
     if (tag === 'SELECT' || (tag === 'BUTTON' && event.key === ' ') || (tag === 'INPUT' && !'nt '.includes(event.key))) return;
     event.preventDefault();
     KEYS[event.key]();
   });
 
+  function help() {
+    const open = at('help').getAttribute('aria-pressed') !== 'true';
+    at('help').setAttribute('aria-pressed', open);
+    at('keys').hidden = !open;
+    fitFrame();
+  }
+
+  at('drawing').addEventListener('click', event => {
+    const lever = event.target.closest('[data-act]');
+    if (lever) act(lever.dataset.act);
+  });
+  at('drawing').addEventListener('keydown', event => {
+    const lever = event.target.closest('[data-act]');
+    if (!lever || (event.key !== 'Enter' && event.key !== ' ')) return;
+    event.preventDefault();
+    act(lever.dataset.act);
+  });
+  at('help').onclick = help;
   at('start').onclick = () => go(0);
   at('back').onclick = () => go(cursor - 1);
   at('on').onclick = () => go(cursor + 1);
   at('go').onclick = toggle;
   at('chapter').onclick = nextChapter;
   at('text').onclick = table;
-  at('scrub').max = last;
   at('scrub').oninput = () => { pause(); show(Number(at('scrub').value), true); };
   addEventListener('resize', resize);
+  load(data.plays ? data.plays[chosen] : data);
   theme();
   setUpChoices();
   setUpPrediction();
@@ -521,4 +685,6 @@
   show(play.begin, false);
   ticks();
   resize();
+  listen();
+  bringIntoView();
 })();

@@ -1,7 +1,8 @@
 """The rebalance: who assigns, what each member does, which partitions nobody reads, and how many records wait there.
 
 Options: group, topic, partitions; since_ms: where the picture begins; beside: a second trace, drawn as lanes under the
-first on the same time axis; names: what the two are called (their assignors, if not given).
+first on the same time axis; names: what the two are called (their assignors, if not given). live: with
+levers on the cards (live_rebalance.py).
 """
 
 from __future__ import annotations
@@ -59,5 +60,5 @@ class RebalancePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
-        bottom = draw_space(drawing, self.actors, scene)
+        bottom = draw_space(drawing, self.actors, scene, self.cast.get("live", False))
         draw_lanes(drawing, bottom, self.cast, self.axis, scene)

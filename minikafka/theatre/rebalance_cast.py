@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
-from minikafka.theatre.drawing import COLOURS, actor_colour
+from minikafka.theatre.drawing import COLOURS, actor_colour, actor_number
 from minikafka.theatre.keys import legend, letters
 from minikafka.trace import Event
 
@@ -25,7 +25,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Actor:
-    """number: from 0, gives colour (three of them) and pattern (0 none, then one more each time colours repeat)."""
+    """number: gives colour (six of them) and pattern (0 none, then one more each time colours repeat)."""
 
     name: str
     letter: str
@@ -92,7 +92,11 @@ def cast(trace: Sequence[Event], group: str | None, topic: str | None, partition
     members = _members(mine)
     names = list(dict.fromkeys(members.values()))
     by_letter = sorted(_letters(names).items(), key=lambda pair: (len(pair[1]), pair[1]))
-    actors = [Actor(name, letter, number) for number, (name, letter) in enumerate(by_letter)]
+    marked = [len(letter) - len(letter.rstrip("'")) for _, letter in by_letter]
+    actors = [
+        Actor(name, letter, actor_number(letter.rstrip("'"), [other for _, other in by_letter]) + COLOURS * marks)
+        for (name, letter), marks in zip(by_letter, marked, strict=True)
+    ]
     found = {actor.name: actor for actor in actors}
     parts = _parts(trace, mine, topic)
     if partitions is not None:

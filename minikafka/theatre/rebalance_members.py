@@ -32,22 +32,25 @@ def number_of(error: str) -> str:
 
 
 class MemberStory(Story):
-    """since_ms: what happens earlier is folded, but not told. every_ms: how often a step shows the records alone."""
+    """since_ms: what happens earlier is folded, but not told. every_ms: how often a step shows the records alone. live:
+    the cards carry levers.
+    """
 
     name = "rebalance"
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,
-                 partitions: Sequence[int] | None = None, since_ms: int = 0, **options: Any) -> None:  # fmt: skip
+                 partitions: Sequence[int] | None = None, since_ms: int = 0, live: bool = False,
+                 **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         self.who = cast(trace, group, topic, partitions)
         self.title = f"Rebalance of group {self.who.group}" if self.who.group else "The rebalance"
-        self.since_ms, self.every_ms = since_ms, every_ms(trace, since_ms)
+        self.since_ms, self.every_ms, self.live = since_ms, every_ms(trace, since_ms), live
         self.group = Group(self.who)
         self.step = 0
         self.told_at = -inf
 
     def cast(self) -> Cast:
-        return super().cast() | self.who.to_json() | {"since_ms": self.since_ms}
+        return super().cast() | self.who.to_json() | {"since_ms": self.since_ms} | ({"live": True} if self.live else {})
 
     def space(self) -> Space:
         return self.group.space(self.number)

@@ -15,30 +15,46 @@ from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
 from minikafka.theatre.text import key_part
 
 BAR, GAP, CHIP, CHIP_PITCH = 46, 27, 20, 45
+LEVERS = ("freeze", "slow", "leave", "crash")
+LEVER_ROOM = 25
 STATE_FILL = {"Stable": "good"}
 
 
-def draw_space(d: Drawing, actors: dict[str, Actor], scene: Scene) -> float:
-    """Draws one step; returns where the lanes may begin."""
+def draw_space(d: Drawing, actors: dict[str, Actor], scene: Scene, live: bool) -> float:
+    """Draws one step; returns where the lanes may begin. live: with levers on the cards, and a place for one more."""
     space = scene["space"]
     bar = _coordinator(d, space, actors)
-    slots = min(len(actors), MOST_MEMBERS)
+    slots = min(len(actors) + live, MOST_MEMBERS)
     columns = 3 if d.narrow else max(slots, 3)
     width = (d.width - 14 * (columns - 1)) / columns
-    height = 66 if width >= 200 else 82
+    height = (66 if width >= 200 else 82) + LEVER_ROOM * live
     boxes = []
-    for place, member in enumerate(space["members"]):
-        number = place if len(actors) > MOST_MEMBERS else actors[member["name"]].number
+
+
+    def place(number: int) -> tuple[float, float, float, float]:
         x, y = (number % columns) * (width + 14), bar + GAP + (number // columns) * (height + GAP)
-        box_at = (x, y, width, height)
-        boxes.append(Box(d, actors[member["name"]], member, box_at, scene["number"], space))
+        return x, y, width, height
+
+    for number, member in enumerate(space["members"]):
+        actor = actors[member["name"]]
+        box_at = place(number if len(actors) > MOST_MEMBERS else list(actors).index(actor.name))
+        boxes.append(Box(d, actor, member, box_at, scene["number"], space))
     for box in boxes:
         box.draw()
+        if live:
+            box.draw_levers()
+    if live and len(actors) < MOST_MEMBERS:
+        _room_for_one_more(d, *place(len(actors)))
     for box in boxes:  # partitions move between boxes, in front of all of them
         box.draw_parts()
     _pool(d, space["free"], bar)
     rows = -(-slots // columns) if slots else 1
     return bar + rows * (height + GAP) + 5
+
+
+def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> None:
+    d.rect("lever/add", x, y, w, h, "wash", "quiet", r=8, dash="4 4", act="add", tip="add one member now")
+    d.text("lever/add/word", x + w / 2, y + h / 2 + 5, "+ member", "quiet", bold=True, anchor="middle")
 
 
 def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
@@ -151,6 +167,17 @@ class Box:
         else:
             for n, line in enumerate(wrap(member["words"], self.w - 42, 12)[:2]):
                 d.text(f"{key}/words/{n}", self.x + 38, self.y + 34 + 15 * n, line, ink, size=12)
+
+    def draw_levers(self) -> None:
+        """What can be done to this member now."""
+        words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
+        self.h -= LEVER_ROOM
+        pitch = (self.w - 14) / len(LEVERS)
+        for number, word in enumerate(words):
+            x, y, key = self.x + 7 + number * pitch, self.y + self.h - 1, f"{self.key}/lever/{word}"
+            self.d.rect(key, x, y, pitch - 4, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
+                        tip=f"{word} {self.actor.name} now")  # fmt: skip
+            self.d.text(key + "/word", x + (pitch - 4) / 2, y + 14, word, "ink", size=12, anchor="middle")
 
     def draw_parts(self) -> None:
         d, member = self.d, self.member

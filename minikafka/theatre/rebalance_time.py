@@ -181,7 +181,7 @@ class Block:
 
 
 def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Actor) -> None:
-    """The fourth to sixth member have the first three's colours, with a dotted edge; those after them a dashed one."""
+    """Where colours repeat: a dotted edge the first time, then a dashed one."""
     if actor.pattern and x2 > x:
         d.line(key + "/pattern", x, y, x2, y, "paper", width=2, dash="2 3" if actor.pattern == 1 else "7 3")
 

@@ -10,6 +10,7 @@ from minikafka.theatre.text import escape
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
 MARGIN = 20
+DIM = 0.3  # player.css: .dim
 HATCH = (
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<rect width="2.4" height="6" class="f-trouble"/></pattern>'
@@ -42,7 +43,7 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
         _text(MARGIN + 12, 71, time, "ink", 12.5, 600, mono=True),
         f'<text x="{MARGIN + indent}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
     ]
-    shapes = "\n".join(_element(shape) for shape in body.shapes.values())
+    shapes = "\n".join(_in_light(key, body) for key in body.shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" '
@@ -71,6 +72,15 @@ def _text(
         {"kind": "text", "x": x, "y": y, "text": words, "fill": fill, "size": size, "weight": weight, "anchor": anchor}
         | ({"mono": "yes"} if mono else {})
     )
+
+
+def _in_light(key: str, body: Drawing) -> str:
+    shape = body.shapes[key]
+    if key in body.outlined:
+        return _element(shape | {"line": "trouble" if shape.get("line") == "trouble" else "ink", "width": 3})
+    if body.lit and key not in body.lit:
+        return f'<g opacity="{DIM}">{_element(shape)}</g>'
+    return _element(shape)
 
 
 def _element(shape: Shape) -> str:
@@ -106,7 +116,9 @@ def _words(shape: Shape, extra: str) -> str:
     paint = f'class="f-{shape["fill"]}"'
     if shape.get("halo"):
         paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
-    words = escape(shape["text"])
+    room = shape.get("room")
+    cut = {"mono": bool(shape.get("mono")), "bold": bool(shape.get("weight"))}
+    words = escape(fit(shape["text"], room, shape["size"], **cut) if room else shape["text"])
     if shape.get("more"):
         look = f'font-family="{MONO}" font-size="12.5" font-weight="400" class="f-{shape["ink"]}"'
         words += f'<tspan dx="8" {look}>{escape(shape["more"])}</tspan>'

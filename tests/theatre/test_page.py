@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, PALETTE, WIDE, text_width
+from minikafka.theatre.drawing import COLOURS, NARROW, PALETTE, WIDE, text_width
 from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import LEAST_STRETCH
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
@@ -203,7 +203,7 @@ def test_keys_become_letters_that_differ():
 PAIRS = [
     *(("ink", ground) for ground in ("paper", "wash", "cell", "chip", "good", "said")),
     *((text, ground) for text in ("quiet", "trouble") for ground in ("paper", "wash")),
-    ("gone", "paper"), ("on1", "actor1"), ("on2", "actor2"), ("on3", "actor3"),
+    ("gone", "paper"), *((f"on{number}", f"actor{number}") for number in range(1, COLOURS + 1)),
 ]  # fmt: skip
 
 

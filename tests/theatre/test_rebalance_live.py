@@ -3,11 +3,13 @@
 import json
 import re
 import shutil
+from html import unescape
 
 import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.choices import Choices
+from minikafka.theatre.drawing import WIDE
 from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
 from tests.theatre.traces import retention
@@ -33,50 +35,68 @@ def live(monkeypatch):
     return made
 
 
+def played(live):
+    """What the page was sent last."""
+    return json.loads(unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1]))
+
+
 def test_a_lever_runs_again_from_its_moment_and_prints_the_line_that_does_the_same(live):
     before = live.picture.digest
-    live.moment.value = 9.5
-    live.who.value = "consumer B"
-    live.press("freeze")
+    live.press("freeze", "consumer B", 9500)
     assert live.seen[-1] == [(9500, "freeze", "consumer B")] and live.picture.digest != before
     assert "cluster.freeze(&quot;consumer B&quot;)" in live.line.value and "9.500 s" in live.line.value
 
 
-def test_what_was_changed_later_is_undone(live):
-    for second, what in ((5, "add"), (12, "freeze"), (9, "slow")):
-        live.moment.value = second
-        live.press(what)
-    assert [(change.at_ms, change.what) for change in live.changes] == [(5000, "add"), (9000, "slow")]
-    live.press("reset")
+def test_a_click_on_a_card_does_what_is_written_there_at_the_moment_that_is_shown(live):
+    live.stage.clicked.value = json.dumps({"act": "slow consumer A", "at": 7000, "turn": 1})
+    live.stage.clicked.value = json.dumps({"act": "add", "at": 8000, "turn": 2})
+    assert live.changes == [(7000, "slow", "consumer A"), (8000, "add", "consumer C")]
+
+
+def test_what_was_changed_later_is_undone_and_what_was_changed_at_that_moment_stays(live):
+    for ms, what in ((5000, "add"), (12_000, "freeze"), (9000, "slow"), (9000, "freeze")):
+        live.press(what, "consumer A", ms)
+    assert [(change.at_ms, change.what) for change in live.changes] == [(5000, "add"), (9000, "slow"), (9000, "freeze")]
+    live.reset()
     assert live.changes == [] and live.seen[-1] == []
-
-
-def test_an_added_member_gets_the_next_letter_and_can_be_chosen(live):
-    live.moment.value = 5
-    live.press("add")
-    assert live.changes[-1].who == "consumer C" and "consumer C" in live.who.options
 
 
 def test_what_can_not_be_done_at_a_moment_is_said_and_the_picture_stays(live):
     before = live.picture
-    live.moment.value = 31
-    live.press("remove")
+    live.press("leave", "consumer A", 31_000)
     assert "the run is over" in live.line.value and live.picture is before and live.changes == []
+    assert played(live)["error"] == "the run is over"
 
 
-def test_the_picture_opens_at_the_moment_of_the_change(live):
-    live.moment.value = 9.5
-    live.press("freeze")
-    begin = json.loads(re.search(r'id="play">(.*?)</script>', live.picture.page(at_ms=9500), re.S).group(1))["begin"]
-    scenes = live.picture.scenes
+def test_the_new_play_begins_at_the_moment_of_the_change_and_flags_it(live):
+    live.press("freeze", "consumer A", 9500)
+    begin, scenes = played(live)["begin"], live.picture.scenes
     assert scenes[begin]["at"] <= 9500 < scenes[begin + 1]["at"]
-    assert f'"begin":{begin}' in live.stage.value
+    assert played(live)["flags"] == [{"step": begin, "words": 'cluster.freeze("consumer A")'}]
 
 
-def test_its_text_is_all_there_is_under_nbval(live, monkeypatch):
-    assert "application/vnd.jupyter.widget-view+json" in live._repr_mimebundle_()
+def test_only_a_live_picture_has_levers_and_a_frozen_member_can_only_crash(live):
+    def acts(picture, when=lambda space: True):
+        shown = [scene["step"] for scene in picture.scenes if when(scene["space"])]
+        return {shape["act"] for shape in picture.drawings(WIDE)[shown[-1]].shapes.values() if "act" in shape}
+
+    def a_lives(space, life=""):
+        return any(member["name"] == "consumer A" and member["life"] == life for member in space["members"])
+
+    def of_a(acts):
+        return {act for act in acts if act.endswith("consumer A")}
+
+    assert acts(picture("rebalance", groups.classic("range"))) == set()
+    assert "add" in acts(live.picture)
+    assert of_a(acts(live.picture, a_lives)) == {f"{what} consumer A" for what in ("freeze", "slow", "leave", "crash")}
+    frozen = acts(live.picture, lambda space: a_lives(space, "frozen") and space["members"][0]["inside"])
+    assert of_a(frozen) == {"crash consumer A"}
+
+
+def test_its_text_is_all_there_is_under_nbval(live, monkeypatch, capsys):
     monkeypatch.setenv("MINIKAFKA_PICTURES", "text")
-    assert live._repr_mimebundle_() == {"text/plain": repr(live)}
+    live._ipython_display_()
+    assert "iframe" not in capsys.readouterr().out
 
 
 # -- choices
