@@ -63,6 +63,17 @@ def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]
     return [offset for poll in polls for offset, _, _ in poll.detail["records"]]
 
 
+def orders_of(reader: str) -> Callable[[Sequence[Event]], str | None]:
+    """How many records a reader got, as "6 orders"; none before it has a position."""
+
+    def got(trace: Sequence[Event]) -> str | None:
+        placed = any(event.kind == "PositionReset" and event.node == reader for event in trace)
+        count = len(offsets_read(trace, reader))
+        return f"{count} order{'s' if count != 1 else ''}" if placed else None
+
+    return got
+
+
 def what_it_got(trace: Sequence[Event]) -> str:
     """What a reader got after its position was reset for the second time: "7 to 19", or "nothing"."""
     resets = [at for at, event in enumerate(trace) if event.kind == "PositionReset"]

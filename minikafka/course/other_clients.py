@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from zlib import crc32
 
 
 def librdkafka(key: bytes, all_partitions: Sequence[int], available: Sequence[int]) -> int:
     """librdkafka's default for a record with a key (`partitioner=consistent_random`)."""
     return all_partitions[crc32(key) % len(all_partitions)]
+
+
+LIBRDKAFKA: dict[str, Any] = {"partitioner": librdkafka}  # for producer(**LIBRDKAFKA): where keyed records differ

@@ -113,6 +113,17 @@ def test_reading_removes_nothing_and_each_reader_has_its_own_position(topic, wri
     assert [record.value for record in take(billing, 2)] == [b"1", b"2"]
 
 
+def test_a_new_reader_begins_at_the_end_unless_told_otherwise(topic, write, bootstrap):
+    partition = TopicPartition(topic(), 0)
+    write(partition.topic, [b"x"] * 6, partition=0)
+    audit = KafkaConsumer(bootstrap_servers=bootstrap)
+    audit.assign([partition])
+    assert audit.poll(timeout_ms=500) == {} and audit.position(partition) == 6
+    write(partition.topic, [b"next"], partition=0)
+    assert [record.offset for record in take(audit, 1)] == [6]
+    audit.close()
+
+
 def test_a_record_may_be_any_bytes(topic, write, reader):
     values = [b"\xff\x00\xfe", b"", None, bytes(range(256))]
     partition = TopicPartition(topic(), 0)

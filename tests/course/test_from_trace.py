@@ -35,6 +35,17 @@ def test_the_offsets_that_were_read_by_all_or_by_one():
     assert from_trace.offsets_read(trace, "nobody") == []
 
 
+def test_how_many_a_reader_got_is_known_once_it_has_a_position():
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders")
+    cluster.producer().send("orders", value="order 0")
+    cluster.run(seconds=1)
+    for name, reset, found in (("audit", "latest", "0 orders"), ("billing", "earliest", "1 order")):
+        assert from_trace.orders_of(name)(cluster.trace) is None
+        cluster.consumer("orders", auto_offset_reset=reset, client_id=name).poll(timeout_ms=1000)
+        assert from_trace.orders_of(name)(cluster.trace) == found
+
+
 def test_what_retention_and_a_broker_decide_are_conditions_on_events():
     cluster = Cluster(seed=7)
     cluster.create_topic("orders")
