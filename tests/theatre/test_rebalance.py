@@ -6,7 +6,6 @@ import pytest
 
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.rebalance_cast import Actor, actors_of, cast
 from minikafka.theatre.rebalance_time import unread_ms
 from minikafka.trace import Event
 from tests.theatre import groups
@@ -279,24 +278,6 @@ def test_the_picture_can_begin_later():
 def test_partitions_can_be_chosen():
     pic = picture("rebalance", groups.classic("range"), partitions=[0, 5])
     assert list(pic.scenes[-1]["space"]["waiting"]) == ["P0", "P5"]
-
-
-def test_six_members_have_six_colours_and_the_next_one_has_the_first_ones_with_a_pattern():
-    actors = list(actors_of(picture("rebalance", groups.six()).cast).values())
-    assert [actor.letter for actor in actors] == list("ABCDEF")
-    assert len({actor.colour for actor in actors}) == 6 and {actor.pattern for actor in actors} == {0}
-    seventh = Actor("worker 7", "G", 6)
-    assert (seventh.colour, seventh.pattern) == (actors[0].colour, 1)
-
-
-def test_a_member_that_came_back_beside_its_old_self_has_its_colour_and_a_pattern():
-    joins = [
-        Event(("broker 1", n), n, "broker 1", "MemberJoined", None, {"group": "g", "member": f"id {n}", "client": "b"})
-        for n in (1, 2)
-    ]
-    old, new = cast(joins, None, None, None).actors
-    assert (old.letter, new.letter) == ("B", "B'") and old.colour == new.colour
-    assert (old.pattern, new.pattern) == (0, 1)
 
 
 def test_more_partitions_than_fit_are_counted():
