@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from minikafka.course import cards
+
 LEDGER = Path(__file__).resolve().parents[2] / "notebooks" / "claims.toml"
-VERDICTS = ("true", "true with a condition", "false")
+MARK_OF = {"true": "right", "true with a condition": "half", "false": "wrong"}
+VERDICTS = tuple(MARK_OF)
 RUN_ON = ("minikafka", "Apache Kafka", "cited")
 
 _WIDTH = 100
@@ -59,12 +62,25 @@ def on_apache_kafka(cells: Set[str]) -> bool:
     )
 
 
+def cards_of(claims: Iterable[Claim]) -> str:
+    """The same as cards."""
+    made = []
+    for claim in claims:
+        words = f"{claim.verdict}{': ' if claim.but else ''}{claim.but}"
+        body = cards.small(words) + cards.small(f"ran on: {', '.join(_ran_on(claim))}")
+        made.append(cards.card(MARK_OF[claim.verdict], claim.text, body))
+    return "".join(made)
+
+
+def _ran_on(claim: Claim) -> list[str]:
+    return sorted({evidence.on for evidence in claim.evidence}, key=RUN_ON.index)
+
+
 def table(claims: Iterable[Claim]) -> str:
     """The claims as text: each with its verdict, then the condition, then what it ran on."""
     lines = []
     for claim in claims:
         lines += textwrap.wrap(f'"{claim.text}"', _WIDTH)
-        tested_on = sorted({evidence.on for evidence in claim.evidence}, key=RUN_ON.index)
-        verdict = f"{claim.verdict}{': ' if claim.but else ''}{claim.but} [{', '.join(tested_on)}]"
+        verdict = f"{claim.verdict}{': ' if claim.but else ''}{claim.but} [{', '.join(_ran_on(claim))}]"
         lines += textwrap.wrap(verdict, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

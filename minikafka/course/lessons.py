@@ -111,20 +111,23 @@ class Lesson:
         if len(answers) > len(questions) or not all(answer is None or type(answer) is int for answer in answers):
             headline = f"Write {len(questions)} answers, each the number of an option or None, not {answers}."
             return Verdict(headline, False, attempted=False)
-        lines = []
+        lines, marks = [], []
         right = 0
         for question, answer in zip(questions, (*answers, *[None] * len(questions)), strict=False):
             right += answer == question.right
+            marks.append("open" if answer is None else "right" if answer == question.right else "wrong")
             if answer is None:
                 lines.append(f"not answered: {question.about}")
             else:
                 lines.append(f"{'right' if answer == question.right else f'not {answer}'}: {question.why}")
         progress.answered(self.number, right, len(questions))
-        return Verdict(f"{right} of {len(questions)} right.", right == len(questions), lines=tuple(lines))
+        headline = f"{right} of {len(questions)} right."
+        return Verdict(headline, right == len(questions), lines=tuple(lines), marks=tuple(marks))
 
     def claims(self) -> Said:
         """The claims of the ledger that this lesson settles, with their verdicts."""
-        return Said(claims.table(claim for claim in claims.ledger() if claim.lesson == self.number))
+        mine = [claim for claim in claims.ledger() if claim.lesson == self.number]
+        return Said(claims.table(mine), claims.cards_of(mine))
 
     def progress(self) -> Said:
         """What you have done of this lesson."""

@@ -16,12 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from minikafka.course import progress
+from minikafka.course import cards, progress
 from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.verdicts import Said
 from minikafka.theatre.prediction import Prediction as Verdict
 
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]
+
+MARK_OF = {True: "right", False: "wrong", None: "open"}
 
 _first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
 
@@ -50,10 +52,17 @@ class Prediction:
 
     __repr__ = __str__
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        first, *options, last = str(self).splitlines()
+        body = "".join(map(cards.line, options)) + cards.small(last)
+        return cards.bundle(str(self), cards.card("open", first, body))
+
     def settle(self, answer: int) -> Said:
         """What you said beside what it was, where no picture settles it. answer: the number of an option, computed."""
         another_run = self.mine is not None and not self.settled_by(str(answer))
-        return Said(Verdict(self.question, self.options, self.mine, answer, self.because, another_run).verdict)
+        found = Verdict(self.question, self.options, self.mine, answer, self.because, another_run)
+        headline, *lines = found.verdict.splitlines()
+        return Said(found.verdict, cards.card(MARK_OF[found.is_right], headline, "".join(map(cards.line, lines))))
 
     def settled_by(self, run: str) -> bool:
         """Note that this run settles it. False when `mine` was written for another run, the first that it met."""

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from minikafka.course import classroom
+from minikafka.course import cards, classroom
 from minikafka.course.contents import Contents, contents
 from minikafka.course.verdicts import Said
 
@@ -49,17 +49,31 @@ def progress(only: str | None = None) -> Said:
     rows += [_row(lesson, done.get(lesson.number, {})) for lesson in chosen]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
-    return Said("\n".join(line.rstrip() for line in lines))
+    shown = [(lesson, done.get(lesson.number, {})) for lesson in chosen]
+    strip = cards.strip((lesson.path.stem.replace("_", " "), _places(lesson, of)) for lesson, of in shown)
+    return Said("\n".join(line.rstrip() for line in lines), strip)
+
+
+def _places(lesson: Contents, done: dict[str, Any]) -> list[tuple[str, int, int]]:
+    ticket = done.get("ticket") or [0, 5 * lesson.has_ticket]
+    return [("predictions", *_made(lesson, done)), ("exercises", *_solved(lesson, done)), ("exit ticket", *ticket)]
+
+
+def _made(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
+    asked = {each.question for each in lesson.predictions}
+    return len(asked & set(done.get("predictions", []))), len(lesson.predictions)
+
+
+def _solved(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
+    return len(set(lesson.exercises) & set(done.get("exercises", []))), len(lesson.exercises)
 
 
 def _row(lesson: Contents, done: dict[str, Any]) -> tuple[str, str, str, str]:
-    made = len({asked.question for asked in lesson.predictions} & set(done.get("predictions", [])))
-    solved = len(set(lesson.exercises) & set(done.get("exercises", [])))
     ticket = done.get("ticket")
     return (
         lesson.path.stem.replace("_", " "),
-        _of(made, len(lesson.predictions)),
-        _of(solved, len(lesson.exercises)),
+        _of(*_made(lesson, done)),
+        _of(*_solved(lesson, done)),
         _of(*ticket) if ticket else "not yet" if lesson.has_ticket else "-",
     )
 

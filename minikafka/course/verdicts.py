@@ -6,22 +6,33 @@ and last the learner's own lines of a traceback.
 
 from __future__ import annotations
 
-import html
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from minikafka.course import cards
+
 
 class Said(str):
-    """A text that a notebook shows as it is, without quotes."""
+    """A text that a notebook shows as it is, without quotes; or as cards, where it has some."""
+
+    cards: str
+
+    def __new__(cls, text: str, cards: str = "") -> Said:
+        made = super().__new__(cls, text)
+        made.cards = cards
+        return made
 
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return cards.bundle(str(self), self.cards) if self.cards else {"text/plain": str(self)}
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """right: it holds. attempted: false for a stub. lines: what follows the headline, each indented by two.
+    """right: it holds. attempted: false for a stub. lines: what follows the headline, each indented by two. marks: of
+    each line, where every line is a verdict of its own ("right", "wrong" or "open").
 
     case: the smallest counterexample as the check made it, or None. picture: the counterexample to play, or None.
     """
@@ -30,6 +41,7 @@ class Verdict:
     right: bool
     attempted: bool = True
     lines: tuple[str, ...] = ()
+    marks: tuple[str, ...] = field(default=(), kw_only=True)
     case: Any = None
     picture: Any = field(default=None, compare=False)
 
@@ -42,9 +54,12 @@ class Verdict:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        bundle = {"text/plain": str(self)}
-        if self.picture is not None and os.environ.get("MINIKAFKA_PICTURES") != "text":
-            page = self.picture._repr_mimebundle_().get("text/html", "")
-            if page:
-                bundle["text/html"] = f"<pre>{html.escape(str(self))}</pre>{page}"
-        return bundle
+        marks = self.marks or ("",) * len(self.lines)
+        body = "".join(cards.line(line, mark) for line, mark in zip(self.lines, marks, strict=True))
+        mark = "right" if self.right else "wrong" if self.attempted else "open"
+        return cards.bundle(str(self), cards.card(mark, self.headline, body) + self._counterexample())
+
+    def _counterexample(self) -> str:
+        """The picture, open where it breaks."""
+        shown = self.picture is not None and self.picture.scenes
+        return str(self.picture.frame(at_ms=self.picture.crisis_ms, at_end=True)) if shown else ""

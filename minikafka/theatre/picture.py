@@ -73,6 +73,13 @@ class Picture:
                 shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
         return drawing
 
+    @property
+    def crisis_ms(self) -> float | None:
+        """When it comes to a head: the first step that is about something in particular, else the last trouble."""
+        lit = [scene["at"] for scene in self.scenes if "light" in scene]
+        trouble = [scene["at"] for scene in self.scenes if scene["trouble"]]
+        return lit[0] if lit else trouble[-1] if trouble else None
+
     def svg(self, step: int | None = None) -> str:
         """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
         if not self.scenes:
@@ -91,7 +98,7 @@ class Picture:
             alt=f"{scene['sentence']} {self.summary(scene)}.",
         )
 
-    def page(self, at_end: bool = False, at_ms: int | None = None) -> str:
+    def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.
 
         It opens at the start, at the end, or at a moment.
@@ -169,7 +176,7 @@ class Picture:
             lines += [f"  {line}" for line in self.prediction.verdict.splitlines()]
         return "\n".join(lines)
 
-    def frame(self, at_end: bool = False, at_ms: int | None = None) -> str:
+    def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
         inside = self.page(at_end, at_ms).replace("&", "&amp;").replace("'", "&#39;")
         height = page.height([drawing.bottom for drawing in self.drawings(WIDE)], asks=self.prediction is not None)

@@ -14,7 +14,7 @@
   const still = matchMedia('(prefers-reduced-motion: reduce)');
   const widths = new Map();
 
-  let play, steps, last, layouts, prediction, verdict, released;
+  let play, steps, last, layouts, prediction, verdict, right, released;
   let cursor = 0, furthest = 0, ended = false, playing = null, frame = null;
   let layout = null, elements = [], stretch = 1, marked = [], moves = [], drawn = 0;
   const limit = () => (released ? last : Math.min(prediction.stop, last));
@@ -28,6 +28,7 @@
     layouts = play.layouts.map(decode);
     prediction = play.prediction;
     verdict = prediction ? prediction.verdict : '';
+    right = prediction ? prediction.right : null;
     released = !prediction || !prediction.asks;
     at('scrub').max = last;
     at('title').textContent = play.title;
@@ -378,13 +379,15 @@
     at('verdict').hidden = !told;
     at('on').disabled = at('chapter').disabled = asking || cursor === last;
     if (told) at('verdict').textContent = verdict;
+    at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
     if (asking) at('go').disabled = true;
     else at('go').disabled = false;
     if (changed) fitFrame();
   }
 
-  function release(words) {
+  function release(words, is_right) {
     verdict = words;
+    right = is_right;
     released = true;
     ask();
     at('go').disabled = false;
@@ -401,13 +404,13 @@
       const button = document.createElement('button');
       button.type = 'button';
       button.textContent = `(${index + 1}) ${option}`;
-      button.onclick = () => release(prediction.verdicts[index]);
+      button.onclick = () => release(prediction.verdicts[index], prediction.answer === null ? null : index + 1 === prediction.answer);
       at('options').append(button);
     });
     const on = document.createElement('button');
     on.type = 'button';
     on.textContent = 'go on without one';
-    on.onclick = () => release(prediction.verdict);
+    on.onclick = () => release(prediction.verdict, null);
     at('options').append(on);
   }
 

@@ -79,6 +79,13 @@ class Prediction:
         return self._words(found, self._number(found)) == self.answer_words
 
     @property
+    def is_right(self) -> bool | None:
+        """Of what was said of this run; None where nothing was, or there is no answer."""
+        if not self.mine_words or not self.answer_words or self.another_run:
+            return None
+        return self.mine_words == self.answer_words
+
+    @property
     def verdict(self) -> str:
         """What is said when the answer is known."""
         return self._verdict(self.mine_words, self.mine)
@@ -108,6 +115,8 @@ class Prediction:
             "options": self.options,
             "asks": not self.mine_words,
             "verdict": self.verdict,
+            "right": self.is_right,
+            "answer": self.answer,
             "verdicts": [self._verdict(f"({number}) {option}", number) for number, option in numbered],
             "stop": self.stop,
             "decided": self.decided,

@@ -65,29 +65,36 @@ def run():
     ("what", "line", "members"),
     [
         ("add", 'cluster.start(billing, cluster.consumer(..., client_id="consumer C"))', 3),
-        ("remove", 'consumer.close()  # "consumer A"', 1),
+        ("leave", 'consumer.close()  # "consumer A"', 1),
+        ("crash", 'cluster.crash("consumer A")', 2),
         ("freeze", 'cluster.freeze("consumer A")', 2),
         ("slow", 'cluster.slow("consumer A", processing_ms=400)', 2),
     ],
 )
 def test_each_lever_of_the_rebalance_changes_the_run_at_its_moment(run, what, line, members):
     machine = levers.rebalance(run)
-    machine.moment.value = 10.0
-    machine.press(what)
+    machine.press(what, "consumer A", 10_000)
     assert f"10.000 s  {line}" in repr(machine)
     inside = [each for each in machine.picture.scenes[-1]["space"]["members"] if each["inside"]]
     assert len(inside) == members
-    machine.press("reset")
+    machine.reset()
     assert repr(machine) == repr(levers.rebalance(run))
 
 
 def test_a_moment_at_which_it_can_not_be_done_is_said(run):
     machine = levers.rebalance(run)
-    machine.press("freeze")
+    machine.press("freeze", "consumer A", 0)
     assert "consumer A is not there yet at 0.000 s" in machine.line.value
-    machine.moment.value = 99
-    machine.press("add")
-    assert "the run ends at 20.0" in machine.line.value
+    machine.press("add", at_ms=99_000)
+    assert "The run ends at 20.0" in machine.line.value
+
+
+def test_two_changes_at_one_moment_add_up(run):
+    machine = levers.rebalance(run)
+    machine.press("slow", "consumer A", 10_000)
+    machine.press("freeze", "consumer B", 10_000)
+    kinds = [(event.kind, event.node) for event in machine.rerun(machine.changes) if event.at == 10_000]
+    assert ("ProcessingSlowed", "consumer A") in kinds and ("NodeFrozen", "consumer B") in kinds
 
 
 def test_a_cluster_without_a_group_has_no_rebalance():
