@@ -40,6 +40,14 @@ FLUSH_S = 0.5  # a member needs so long to bring a partition that it gives up in
 BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
 
 
+NAME = "A consumer group shares its work anew"
+ABOUT = (
+    "This ran on minikafka, a small real Kafka in Python, with its clock simulated: nothing here is drawn by hand. The "
+    "picture belongs to lesson 06 of its course, where you predict first, change the run and write a piece yourself: "
+    "make lab, then 00_start_here.ipynb."
+)
+
+
 class Problem(Exception):
     """What to tell the user instead of a traceback."""
 
@@ -109,7 +117,7 @@ def choices(protocol: str, seed: int) -> Choices:
             code.append(f'picture("rebalance", trace_of["{one}"], beside=trace_of["{other}"])')
     names = [*PROTOCOLS, "eager beside cooperative", "classic beside KIP-848"]
     first = list(PROTOCOLS).index(protocol) * len(HAPPENINGS)
-    return Choices([("protocol", names), ("what happens", HAPPENINGS)], pictures, code, first)
+    return Choices([("protocol", names), ("what happens", HAPPENINGS)], pictures, code, first, NAME, ABOUT)
 
 
 def _code(name: str, what: str) -> str:

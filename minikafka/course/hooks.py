@@ -1,6 +1,7 @@
-"""The picture at the top of a lesson: an SVG file in notebooks/pictures, made here and tested to be current.
+"""The picture at the top of a lesson, and of the README: SVG files in notebooks/pictures, made here and tested to be
+current.
 
-It says what the lesson is about to someone who only reads, and gives none of its predictions away.
+A lesson's says what the lesson is about to someone who only reads, and gives none of its predictions away.
 `python -m minikafka.course.hooks` writes them all.
 """
 
@@ -10,11 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from minikafka import Cluster
+from minikafka.course import demo
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_that_has_stopped
+from minikafka.theatre import picture
 
 PICTURES = NOTEBOOKS / "pictures"
+
+
+def hero() -> str:
+    """The README's: a consumer joins, and two protocols go on side by side."""
+    traces = [demo.rebalance(protocol, "C joins", seed=7) for protocol in ("range", "cooperative-sticky")]
+    names = ("eager", "cooperative")
+    beside = picture("rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS)
+    title = "Consumer C joins the group: who reads each partition meanwhile?"
+    return beside.loop(title, seconds=6, frames=40, since_ms=6000)
 
 
 def start_here() -> str:
@@ -64,9 +76,9 @@ def producers() -> str:
     for number in range(12):
         shop.send("orders", key="alice", value=f"order {number}")
         cluster.run_ms(2)
-    picture = cluster.play("pipeline")
-    busy = next(scene for scene in picture.scenes if scene["space"]["buffer"] and on_its_way(scene["space"]))
-    return picture.svg(busy["step"])
+    played = cluster.play("pipeline")
+    busy = next(scene for scene in played.scenes if scene["space"]["buffer"] and on_its_way(scene["space"]))
+    return played.svg(busy["step"])
 
 
 def on_its_way(space: dict[str, Any]) -> bool:
@@ -122,9 +134,9 @@ def rebalancing() -> str:
         cluster.run(seconds=0.5)
     cluster.start(list, cluster.consumer("orders", group_id="billing", client_id="D"))
     cluster.run(seconds=1)
-    picture = cluster.play("rebalance", since_ms=8_000)
-    asks = next(scene for scene in picture.scenes if any(each["name"] == "D" for each in scene["space"]["members"]))
-    return picture.svg(asks["step"])
+    played = cluster.play("rebalance", since_ms=8_000)
+    asks = next(scene for scene in played.scenes if any(each["name"] == "D" for each in scene["space"]["members"]))
+    return played.svg(asks["step"])
 
 
 def lag_and_capacity() -> str:
@@ -154,13 +166,14 @@ HOOKS = {
     "07": lag_and_capacity,
     "17": a_query_that_has_stopped,
 }
+ALL = HOOKS | {"hero": hero}
 
 
-def path(number: str) -> Path:
-    """Where the lesson's picture is."""
-    return PICTURES / f"{number}.svg"
+def path(name: str) -> Path:
+    """Where a lesson's picture is, or the README's."""
+    return PICTURES / f"{name}.svg"
 
 
 if __name__ == "__main__":
-    for number, draw in HOOKS.items():
-        path(number).write_text(draw(), encoding="utf-8")
+    for name, draw in ALL.items():
+        path(name).write_text(draw(), encoding="utf-8")

@@ -98,6 +98,14 @@ class Picture:
             alt=f"{scene['sentence']} {self.summary(scene)}.",
         )
 
+    def loop(self, title: str, seconds: float, frames: int, since_ms: float) -> str:
+        """A moving SVG file's text: so many moments, even in virtual time from since_ms on, and the end held."""
+        times = [scene["at"] for scene in self.scenes]
+        moments = [since_ms + (times[-1] - since_ms) * number / (frames - 1) for number in range(frames)]
+        steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [len(times) - 1] * (frames // 5)
+        shown = [self.drawings(WIDE)[step] for step in steps]
+        return svg.loop(shown, title=title, alt=f"{self.summary(self.scenes[-1])}.", seconds=seconds)
+
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.
 

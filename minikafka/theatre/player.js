@@ -9,8 +9,9 @@
   // At speed 1: ms for what is on its way, for reading, and more where the rest is dimmed.
   const MOTION = 320, READING = 900, A_LETTER = 40, MORE_OF_THE_SAME = 300, HOLD = 2000;
   const data = JSON.parse(at('play').textContent);
-  // A page with choices holds a play for each: the address says which one (page.html#3).
-  const chosen = data.plays ? Number(/^#\d+$/.test(location.hash) ? location.hash.slice(1) : data.first) % data.plays.length : 0;
+  // A page with choices holds a play for each: the address says which one, and at which step (page.html#3@17).
+  const [, asksFor, stepAsked] = /^#(\d+)(?:@(\d+))?$/.exec(location.hash) || [];
+  let chosen = data.plays ? Number(asksFor ?? data.first) % data.plays.length : 0;
   const still = matchMedia('(prefers-reduced-motion: reduce)');
   const widths = new Map();
 
@@ -484,7 +485,17 @@
   function setUpChoices() {
     if (!data.plays) return;
     document.title = play.title;
-    at('choices').hidden = false;
+    const row = at('choices');
+    row.textContent = '';
+    row.hidden = false;
+    const name = document.createElement('strong');
+    name.textContent = data.name;
+    const link = document.createElement('button');
+    link.type = 'button';
+    link.id = 'link';
+    link.textContent = 'copy link to this moment';
+    link.onclick = copyLink;
+    row.append(name, link);
     let weight = data.plays.length;
     for (const { name, options } of data.choices) {
       weight /= options.length;
@@ -498,14 +509,38 @@
         button.type = 'button';
         button.textContent = words;
         button.setAttribute('aria-pressed', option === now);
-        button.onclick = () => { location.hash = chosen + (option - now) * each; location.reload(); };
+        button.onclick = () => switchTo(chosen + (option - now) * each, [name, option]);
         group.append(button);
       });
-      at('choices').append(group);
+      row.append(group);
     }
     const code = document.createElement('code');
     code.textContent = data.code[chosen];
-    at('choices').append(code);
+    row.append(code);
+    at('about').textContent = data.about;
+    at('about').hidden = false;
+  }
+
+  // In place, at the moment that was shown.
+  function switchTo(number, [name, option]) {
+    const moment = cursor > play.begin ? steps[cursor].at : null;
+    pause();
+    chosen = number;
+    load(data.plays[chosen]);
+    anew(moment === null ? play.begin : stepAt(moment));
+    setUpChoices();
+    at('choices').querySelectorAll(`[aria-label="${name}"] button`)[option].focus();
+    resize();
+  }
+
+  const stepAt = ms => Math.max(0, steps.findLastIndex(step => step.at <= ms));
+
+  async function copyLink() {
+    history.replaceState(null, '', `#${chosen}@${cursor}`);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      at('link').textContent = 'copied';
+    } catch { at('link').textContent = 'the address bar has it'; }
   }
 
   // -- a live run: what is clicked goes to the kernel, at the moment that is shown; a new play comes back (live.py)
@@ -545,19 +580,23 @@
     at('sentence').textContent = words;
   }
 
+  function anew(step) {
+    cursor = furthest = drawn = step;
+    ended = false;
+    layout = null;
+    setUpPrediction();
+    resize();
+    show(cursor, false);
+    ticks();
+  }
+
   // The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
   function take(given) {
     clearTimeout(asked);
     at('stage').removeAttribute('aria-busy');
     if (given.error) { say(given.error); return; }
     load(given);
-    cursor = furthest = drawn = play.begin;
-    ended = false;
-    setUpPrediction();
-    layout = null;
-    resize();
-    show(cursor, false);
-    ticks();
+    anew(play.begin);
     if (cursor < last && !still.matches) turn();
   }
 
@@ -685,7 +724,8 @@
   setUpChoices();
   setUpPrediction();
   choose();
-  show(play.begin, false);
+  document.body.classList.toggle('alone', window.parent === window);
+  show(Number(stepAsked ?? play.begin), false);
   ticks();
   resize();
   listen();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width, wrap
 from minikafka.theatre.text import escape
@@ -51,6 +51,38 @@ def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str,
         f'<desc id="picture-text">{escape(alt)}</desc>\n<style>{colours()}</style>\n<defs>{HATCH}</defs>\n'
         f'<rect width="{width}" height="{height}" class="f-paper"/>\n' + "\n".join(header) + "\n"
         f'<g transform="translate({MARGIN} {top + 14})">\n{shapes}\n</g>\n</svg>\n'
+    )
+
+
+def loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
+    """Several steps as one SVG file that goes round and round: no script, so that a README can show it. Each state of a
+    shape is there once, and a CSS animation shows it while its frames last; who wants no motion sees the last frame.
+    """
+    width, height = frames[0].width + 2 * MARGIN, max(frame.bottom for frame in frames) + 54
+    spans: list[tuple[int, int, str]] = []  # first frame, the one behind the last, element
+    for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
+        begun, before = 0, ""
+        for number, now in enumerate([*(_in_light(key, f) if key in f.shapes else "" for f in frames), None]):
+            if now != before:
+                spans += [(begun, number, before)] if before else []
+                begun, before = number, now or ""
+    rules, count = [], len(frames)
+    for begin, end in sorted({(begin, end) for begin, end, _ in spans if end - begin < count}):
+        shown = [(0, 0 if begin else 1), *([(begin, 1)] if begin else []), *([(end, 0)] if end < count else [])]
+        steps = "".join(f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown)
+        rules.append(f"@keyframes f{begin}-{end}{{{steps}}}.f{begin}-{end}{{opacity:{int(end == count)};"
+                     f"animation:f{begin}-{end} {seconds}s step-end infinite}}")  # fmt: skip
+    shapes = "\n".join(
+        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element for begin, end, element in spans
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-labelledby="t d">\n<title id="t">{escape(title)}</title>\n<desc id="d">{escape(alt)}</desc>\n'
+        f"<style>{colours()}{''.join(rules)}"
+        "@media (prefers-reduced-motion:reduce){g{animation:none!important}}</style>\n"
+        f'<defs>{HATCH}</defs>\n<rect width="{width}" height="{height}" class="f-paper"/>\n'
+        f"{_text(MARGIN, 24, title, 'ink', 16, 600)}\n"
+        f'<g transform="translate({MARGIN} 42)">\n{shapes}\n</g>\n</svg>\n'
     )
 
 

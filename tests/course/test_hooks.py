@@ -3,11 +3,18 @@
 import pytest
 
 from minikafka.course import editions, hooks
+from tests.kafka import ROOT
 
 
-@pytest.mark.parametrize("number", hooks.HOOKS)
-def test_the_hook_picture_is_current(number):
-    assert hooks.path(number).read_text(encoding="utf-8") == hooks.HOOKS[number](), "python -m minikafka.course.hooks"
+@pytest.mark.parametrize("name", hooks.ALL)
+def test_the_picture_is_current(name):
+    assert hooks.path(name).read_text(encoding="utf-8") == hooks.ALL[name](), "python -m minikafka.course.hooks"
+
+
+def test_the_readme_moves_without_a_script_and_is_small():
+    text = hooks.path("hero").read_text(encoding="utf-8")
+    assert len(text.encode()) < 300_000 and "@keyframes" in text and "<script" not in text
+    assert "notebooks/pictures/hero.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", hooks.HOOKS)

@@ -125,5 +125,12 @@ def test_a_choice_shows_another_picture_and_its_code(chromium, tmp_path):  # noq
     page.wait_for_function("document.getElementById('title').textContent === 'Rebalance of group billing'")
     assert page.title() == "Rebalance of group billing" and page.text_content("#choices code") == "one()"
     assert page.get_attribute("#choices button:text('one')", "aria-pressed") == "true"
+    page.keyboard.press("ArrowRight")
+    shown = page.text_content("#sentence")
+    page.click("#link")
+    again = chromium.new_page()
+    again.goto(page.url)
+    assert again.text_content("#sentence") == shown and again.text_content("#choices code") == "one()"
+    again.close()
     assert axe.run(page).response["violations"] == []
     page.close()
