@@ -96,8 +96,7 @@ class Broker:
             with as_storage_errors(str(self._disk)):
                 identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
                 self.cluster_id = identity.cluster_id
-                for line in self.quorum.start(now):
-                    self.notice(line)
+                self.quorum.start(self.notice, now)
                 self.quorum.replay()
                 self.control.register(identity.directory_id, now)
             self.peers.start(now)

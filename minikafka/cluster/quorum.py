@@ -14,7 +14,7 @@ how a torn end is told from damage).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from minikafka.clock import Now
@@ -44,10 +44,6 @@ class Voter(Replica):
     """The replica of the metadata log. A record counts when a majority of the voters has it on disk, and a leader finds
     a majority for its own epoch only: what earlier leaders left counts with it (the Raft paper, section 5.4.2).
     """
-
-    def own_end_synced(self) -> None:
-        """The log was flushed: this voter has it."""
-        self._advance_high_watermark()
 
     def _agreed_offset(self) -> int:
         known = self._follower_ends | {self._node_id: self.log.recovery_point}
@@ -102,9 +98,9 @@ class Quorum:
         """Whether all that was appended is committed and handed on: only then may the controller decide anew."""
         return self.applied_offset == self.end_offset
 
-    def start(self, now: Now) -> list[str]:
-        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. Returns
-        what recovery dropped.
+    def start(self, tell: Callable[[str], object], now: Now) -> None:
+        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. tell:
+        hears what recovery dropped.
 
         Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
         """
@@ -113,12 +109,12 @@ class Quorum:
             committed = self._stored_high_watermark()
             epoch = self._stored_epoch()
             log = Log(self._disk, DIRECTORY, LogConfig(), self._trace, METADATA_TOPIC, 0)
-            told = _result(log.recover(READ_SIZE, committed=committed))
+            for _ in log.recover(READ_SIZE, tell, committed=committed):
+                pass
             log.flush()
             partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
             self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
             self._become_leader(max(epoch, log.epochs.latest) + 1, now)
-            return told
 
     def _check_folder(self) -> None:
         """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
@@ -164,7 +160,7 @@ class Quorum:
         written = bytearray(batch)
         self.replica.append(written, [read_header(written)], now)
         self.replica.log.flush()
-        self.replica.own_end_synced()
+        self.replica.advance_high_watermark()  # this voter has it
         return self.end_offset
 
     def _become_leader(self, epoch: int, now: Now) -> None:
@@ -203,12 +199,3 @@ class Quorum:
                     name, version, message = decode_record(record.value)
                     records.append(MetadataRecord(name, version, message.to_dict()))
                 yield header.next_offset, header.base_offset, records
-
-
-def _result(work: Generator[int, None, list[str]]) -> list[str]:
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            told: list[str] = stop.value
-            return told
