@@ -149,10 +149,8 @@ class Broker:
         if handler is None:
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
         elif not handler.versions[0] <= request.version <= handler.versions[1]:
-            version = messages.UnsupportedVersion(
-                request.api.key, request.version, request.correlation_id, request.client_id
-            )
-            self._refuse_version(connection, version)
+            refused = messages.UnsupportedVersion(request.api.key, request.version, request.correlation_id)
+            self._refuse_version(connection, refused)
         else:
             of = (request.api.name, request.version, request.correlation_id, request.body)
             call = Call(connection, client, *of, handler)
