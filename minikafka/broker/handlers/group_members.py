@@ -8,7 +8,7 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.consumer_group_messages import check_request
-from minikafka.coordinators.target_assignment import assignor_names
+from minikafka.coordinators.server_assignors import assignor_names
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error, KafkaError
 
