@@ -356,13 +356,11 @@ class Broker:
             lowest, highest = HANDLERS[API_VERSIONS].versions
             own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
             body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
-            self.outbox.append(
-                Reply(connection, messages.encode_response("ApiVersions", 0, refused.correlation_id, body))
-            )
+            frame = messages.encode_response("ApiVersions", 0, refused.correlation_id, body)
+            self.outbox.append(Reply(connection, frame))
         else:
-            self._close(
-                connection, f"asked for API {refused.api_key} in version {refused.version}, which is not served"
-            )
+            what = f"asked for API {refused.api_key} in version {refused.version}, which is not served"
+            self._close(connection, what)
 
     def _close(self, connection: Connection, why: str) -> None:
         self.outbox.append(Close(connection, why))

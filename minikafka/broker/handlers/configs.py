@@ -36,13 +36,9 @@ def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     """
     results = []
     for resource in request.body.resources:
-        result: dict[str, Any] = {
-            "resource_type": resource.resource_type,
-            "resource_name": resource.resource_name,
-            "configs": [],
-        }
+        kind, name, keys = resource.resource_type, resource.resource_name, resource.configuration_keys
+        result: dict[str, Any] = {"resource_type": kind, "resource_name": name, "configs": []}
         try:
-            keys = resource.configuration_keys
             for row, value in values(broker, resource):
                 if keys is None or row.name in keys:
                     result["configs"].append(described(row, value, request))

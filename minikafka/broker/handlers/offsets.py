@@ -12,6 +12,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.unpacking import Allowance
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+NOTHING = (-1, -1, -1)
 READ_COMMITTED = 1
 MAX_RECORDS = 60_000  # looked at in one ListOffsets: less than a tenth of a second
 
@@ -54,10 +55,8 @@ def refusal(index: int, error: Error) -> dict[str, Any]:
     return {"partition_index": index, "error_code": error, "timestamp": -1, "offset": -1}
 
 
-def offset_for(
-    broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance
-) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch); -1 stands for none."""
+def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch), or NOTHING."""
     epoch = partition.current_leader_epoch if request.version >= 4 else -1
     replica = broker.replicas.leader(topic, partition.partition_index, epoch)
     end = replica.last_stable_offset if request.body.isolation_level == READ_COMMITTED else replica.high_watermark
@@ -67,13 +66,11 @@ def offset_for(
         return -1, replica.log.log_start_offset, replica.log.epochs.epoch_at(replica.log.log_start_offset)
     if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
         newest = replica.log.max_timestamp(allowance)
-        if newest is None:
-            return -1, -1, -1
-        return newest[0], newest[1], replica.log.epochs.epoch_at(newest[1])
+        return NOTHING if newest is None else (*newest, replica.log.epochs.epoch_at(newest[1]))
     if partition.timestamp < 0:
         raise KafkaError(Error.UNSUPPORTED_VERSION)
     found = replica.log.offset_for_timestamp(partition.timestamp, allowance)
-    return found if found is not None and found[1] < end else (-1, -1, -1)
+    return found if found is not None and found[1] < end else NOTHING
 
 
 def ends_of_epochs(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -122,9 +119,8 @@ def delete(broker: Broker, topic: str, partition: Any) -> dict[str, Any]:
     try:
         if topic in INTERNAL_TOPICS:
             raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
-        answer["low_watermark"] = broker.replicas.leader(topic, partition.partition_index).delete_records(
-            partition.offset
-        )
+        replica = broker.replicas.leader(topic, partition.partition_index)
+        answer["low_watermark"] = replica.delete_records(partition.offset)
     except KafkaError as error:
         answer["error_code"] = error.error
     return answer

@@ -87,9 +87,8 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         if times > 1:
             what = f"Found multiple manual partition assignments for partition {number}"
             raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, what)
-        return controller.check_placement(
-            broker.image, {one.partition_index: one.broker_ids for one in topic.assignments}
-        )
+        chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
+        return controller.check_placement(broker.image, chosen)
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
     return broker.control.place(partitions, factor)
