@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from minikafka.clients.membership import Membership
 
 SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
-BUILT_IN = set(ASSIGNORS)
 
 
 def chosen_assignors(strategy: Any) -> list[NamedAssignor]:
@@ -75,7 +74,7 @@ def encode_subscription(
 
 def _kind(assignor: NamedAssignor) -> str:
     """The built-in assignor that tells of past assignments in the same way."""
-    if assignor.name in BUILT_IN:
+    if assignor.name in ASSIGNORS:
         return assignor.name
     return "cooperative-sticky" if assignor.cooperative else "sticky"
 
