@@ -179,9 +179,9 @@ class ReplicaManager:
             if self._timers[work][0] is None:
                 self._arm(work, now.monotonic_ms)
 
-    def _arm(self, work: Callable[[Now], None], now_ms: int) -> None:
+    def _arm(self, work: Callable[[Now], None], now_ms: int, at_once: bool = False) -> None:
         _, period_ms = self._timers[work]
-        self._timers[work] = (now_ms + period_ms, period_ms)
+        self._timers[work] = (now_ms if at_once else now_ms + period_ms, period_ms)
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
         """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
@@ -274,8 +274,7 @@ class ReplicaManager:
             got_further = self._cleaner.advance(budget_bytes)
             if got_further is not None:
                 self._write_cleaner_offsets()
-                _, period_ms = self._timers[self._compact]
-                self._timers[self._compact] = (now.monotonic_ms + (0 if got_further else period_ms), period_ms)
+                self._arm(self._compact, now.monotonic_ms, at_once=got_further)
 
     def _begin_removal(self, removal: Generator[int, None, None]) -> None:
         """Rename the folder, so that a new topic may take its name; its files go later."""

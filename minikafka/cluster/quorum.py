@@ -31,12 +31,11 @@ from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change, read_header
 
-DIRECTORY = METADATA_LOG
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 
-_STATE = f"{DIRECTORY}/quorum-state"
-_HIGH_WATERMARK = f"{DIRECTORY}/{HIGH_WATERMARKS}"
+_STATE = f"{METADATA_LOG}/quorum-state"
+_HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
 _ANOTHER = "Name a new or empty data folder"
 
 
@@ -104,11 +103,11 @@ class Quorum:
 
         Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
         """
-        with as_storage_errors(DIRECTORY):
+        with as_storage_errors(METADATA_LOG):
             self._check_folder()
             committed = self._stored_high_watermark()
             epoch = self._stored_epoch()
-            log = Log(self._disk, DIRECTORY, LogConfig(), self._trace, METADATA_TOPIC, 0)
+            log = Log(self._disk, METADATA_LOG, LogConfig(), self._trace, METADATA_TOPIC, 0)
             for _ in log.recover(READ_SIZE, tell, committed=committed):
                 pass
             log.flush()
@@ -118,14 +117,14 @@ class Quorum:
 
     def _check_folder(self) -> None:
         """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
-        names = self._disk.listdir(DIRECTORY) if self._disk.exists(DIRECTORY) else []
+        names = self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
         for name in names:
             if name.endswith(".checkpoint"):
-                raise unusable(f"{DIRECTORY}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
-        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, DIRECTORY)]
+                raise unusable(f"{METADATA_LOG}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
+        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, METADATA_LOG)]
         logs = [name for name in names if name.endswith(LOG)]
-        if others and not any(self._disk.open(f"{DIRECTORY}/{name}").size for name in logs):
-            raise unusable(DIRECTORY, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
+        if others and not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs):
+            raise unusable(METADATA_LOG, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
         """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count."""
@@ -140,7 +139,7 @@ class Quorum:
         except (DecodeError, LookupError, AssertionError) as error:
             behind = self.applied_offset - 1
             why = f"holds metadata that minikafka does not understand, behind offset {behind} ({error!r}). {_ANOTHER}"
-            raise unusable(DIRECTORY, why) from error
+            raise unusable(METADATA_LOG, why) from error
 
     def hand_on(self) -> None:
         """Hand on what was committed since the last time."""

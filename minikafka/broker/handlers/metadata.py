@@ -65,9 +65,8 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
 
 def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[MetadataRecord]:
     """The records that create the unknown topics of a request; names that cannot be created go to failed."""
-    if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
-        return []
-    if not broker.quorum.is_settled:  # clients ask again
+    allowed = request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]
+    if not (allowed and broker.quorum.is_settled):  # until it is settled, clients ask again
         return []
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
