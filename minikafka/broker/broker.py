@@ -96,8 +96,7 @@ class Broker:
             with as_storage_errors(str(self._disk)):
                 identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
                 self.cluster_id = identity.cluster_id
-                for line in self.quorum.start(now):
-                    self.notice(line)
+                self.quorum.start(self.notice, now)
                 self.quorum.replay()
                 self.control.register(identity.directory_id, now)
             self.peers.start(now)
@@ -150,10 +149,8 @@ class Broker:
         if handler is None:
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
         elif not handler.versions[0] <= request.version <= handler.versions[1]:
-            version = messages.UnsupportedVersion(
-                request.api.key, request.version, request.correlation_id, request.client_id
-            )
-            self._refuse_version(connection, version)
+            refused = messages.UnsupportedVersion(request.api.key, request.version, request.correlation_id)
+            self._refuse_version(connection, refused)
         else:
             of = (request.api.name, request.version, request.correlation_id, request.body)
             call = Call(connection, client, *of, handler)
@@ -359,13 +356,11 @@ class Broker:
             lowest, highest = HANDLERS[API_VERSIONS].versions
             own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
             body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
-            self.outbox.append(
-                Reply(connection, messages.encode_response("ApiVersions", 0, refused.correlation_id, body))
-            )
+            frame = messages.encode_response("ApiVersions", 0, refused.correlation_id, body)
+            self.outbox.append(Reply(connection, frame))
         else:
-            self._close(
-                connection, f"asked for API {refused.api_key} in version {refused.version}, which is not served"
-            )
+            what = f"asked for API {refused.api_key} in version {refused.version}, which is not served"
+            self._close(connection, what)
 
     def _close(self, connection: Connection, why: str) -> None:
         self.outbox.append(Close(connection, why))

@@ -21,12 +21,11 @@ else:
 
 @dataclass(slots=True)
 class Client:
-    """One connection as the broker sees it. software: name and version if the client told them (KIP-511)."""
+    """One connection as the broker sees it."""
 
     listener: str
     host: str
     client_id: str | None = None
-    software: str = ""
 
 
 class Call(NamedTuple):

@@ -179,7 +179,7 @@ def show(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     """Every name known, every value legal: the configs as they will be stored. Else INVALID_CONFIG."""
     for name, text in configs.items():
         if text is None:
@@ -195,7 +195,7 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     return checked
 
 
-def check_broker_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
     """The same for broker configs that may change at run time: those that stand behind a topic config."""
     for name in configs:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
@@ -308,13 +308,11 @@ def _number(row: Config, text: str) -> int | float:
     return number
 
 
-def _checked(configs: Mapping[str, str | None], table: Mapping[str, Config], what: str) -> dict[str, str]:
+def _checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
     checked = {}
     for name, text in configs.items():
         if name not in table:
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
-        if text is None:
-            raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for {what}: {name}")
         value = parse(table[name], text)
         legal, words = BROKER_RULES.get(name, (None, ""))
         if legal and not legal(value):

@@ -8,7 +8,8 @@ the log, committed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from minikafka.broker.calls import Broker
 from minikafka.clock import Now
@@ -67,6 +68,19 @@ class ControlPlane:
             return answer()
         offset = self._broker.quorum.append(records, now)
         return self._wait(lambda: answer() if self._broker.quorum.applied_offset >= offset else None, now)
+
+    def change(
+        self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
+    ) -> Answer | Wait:
+        """Decide as a client asked. kind, changes: the trace events of what changed, told once it is committed."""
+
+        def committed() -> Answer:
+            if self._broker.trace:
+                for detail in changes:
+                    self._broker.trace.emit(kind, **detail)
+            return answer
+
+        return self.decide(records, now, committed)
 
     def place(self, partitions: int, replication_factor: int) -> controller.Placement:
         """Where the partitions of a new topic go, if it is for the controller to choose."""

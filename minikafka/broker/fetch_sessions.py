@@ -34,6 +34,9 @@ class Asked(NamedTuple):
     last_fetched_epoch: int
 
 
+Rows = Mapping[FetchKey, Asked]  # of one request
+
+
 @dataclass(slots=True)
 class Session:
     """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served. told: (high
@@ -60,7 +63,7 @@ class FetchSessions:
         self._partitions = 0
 
     def open(
-        self, session_id: int, epoch: int, by_id: bool, asked: list[Asked], forgotten: Iterable[FetchKey], now_ms: int
+        self, session_id: int, epoch: int, by_id: bool, asked: Rows, forgotten: Iterable[FetchKey], now_ms: int
     ) -> tuple[list[Asked], Session | None, bool]:
         """Take in a request. Returns the partitions to read, the session if there is one, and whether the answer is
         incremental.
@@ -71,7 +74,7 @@ class FetchSessions:
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._drop(session_id)
             session = self._create(by_id, asked, now_ms) if epoch == INITIAL_EPOCH else None
-            return asked, session, False
+            return list(asked.values()), session, False
         found = self._sessions.get(session_id)
         if found is None:
             raise KafkaError(Error.FETCH_SESSION_ID_NOT_FOUND)
@@ -82,20 +85,18 @@ class FetchSessions:
         found.epoch = epoch + 1 if epoch < LAST_EPOCH else 1
         found.used_ms = now_ms
         before = len(found.asked)
-        for one in asked:
-            found.asked[one.topic, one.partition] = one
+        found.asked.update(asked)
         for key in forgotten:
             found.asked.pop(key, None)
             found.told.pop(key, None)
         self._count(len(found.asked) - before)
         return list(found.asked.values()), found, True
 
-    def _create(self, by_id: bool, asked: list[Asked], now_ms: int) -> Session | None:
+    def _create(self, by_id: bool, asked: Rows, now_ms: int) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(now_ms):
             return None
         self._last_id += 1
-        rows = {(one.topic, one.partition): one for one in asked}
-        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, by_id, rows)
+        session = Session(self._last_id, INITIAL_EPOCH + 1, now_ms, by_id, dict(asked))
         self._sessions[session.session_id] = session
         self._count(len(session.asked))
         return session

@@ -117,7 +117,7 @@ class GroupCoordinator(Runtime):
         segment_bytes = str(config["offsets.topic.segment.bytes"])
         configs = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": segment_bytes}
         placement = self._broker.control.place(config["offsets.topic.num.partitions"], factor)
-        return controller.create_topic(image, OFFSETS_TOPIC, self._broker.random_uuid(), placement, configs)
+        return controller.create_topic(OFFSETS_TOPIC, self._broker.random_uuid(), placement, configs)
 
     def tell_refusal(self, request: Call, answer: Answer) -> None:
         """The trace event of a refused request of a member, by whatever the API calls it."""

@@ -128,15 +128,17 @@ class ReplicaManager:
             partition = topic.partitions.get(key[1]) if topic else None  # of now: it may have gone meanwhile
             if partition is not None and self._node_id in partition.replicas:
                 high_watermark = high_watermarks.get(key, 0)
-                known = (recovery_points, start_offsets, dirty_offsets)
-                log = self._open(*key, *(offsets.get(key, 0) for offsets in known))
-                told = yield from log.recover(RECOVERY_SLICE_BYTES, clean)
+                log = self._open(
+                    *key,
+                    recovery_point=recovery_points.get(key, 0),
+                    log_start_offset=start_offsets.get(key, 0),
+                    first_dirty_offset=dirty_offsets.get(key, 0),
+                )
+                yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
                 before = max(recovery_points.get(key, 0), high_watermark)
                 if log.log_end_offset < before:
                     what = f"ends at offset {log.log_end_offset}, and had got to {before}: records are lost"
-                    told.append(f"{log.directory} {what}")
-                for line in told:
-                    self._notice(line)
+                    self._notice(f"{log.directory} {what}")
                 self._hold(key, partition, log, high_watermark)
             del self._unloaded[key]
         self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
@@ -177,9 +179,9 @@ class ReplicaManager:
             if self._timers[work][0] is None:
                 self._arm(work, now.monotonic_ms)
 
-    def _arm(self, work: Callable[[Now], None], now_ms: int) -> None:
+    def _arm(self, work: Callable[[Now], None], now_ms: int, at_once: bool = False) -> None:
         _, period_ms = self._timers[work]
-        self._timers[work] = (now_ms + period_ms, period_ms)
+        self._timers[work] = (now_ms if at_once else now_ms + period_ms, period_ms)
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
         """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
@@ -213,22 +215,11 @@ class ReplicaManager:
         yield "log_end", *key
         yield "high_watermark", *key
 
-    def _open(
-        self, topic: str, number: int, recovery_point: int = 0, log_start_offset: int = 0, first_dirty_offset: int = 0
-    ) -> Log:
+    def _open(self, topic: str, number: int, **known: int) -> Log:
+        """known: what the checkpoints say of the log."""
         self._created += 1
-        return Log(
-            self._disk,
-            f"{topic}-{number}",
-            self._log_config(topic),
-            self._trace,
-            topic,
-            number,
-            topic_id=self._image.topics[topic].topic_id,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            first_dirty_offset=first_dirty_offset,
-        )
+        config, topic_id = self._log_config(topic), self._image.topics[topic].topic_id
+        return Log(self._disk, f"{topic}-{number}", config, self._trace, topic, number, topic_id=topic_id, **known)
 
     def _hold(self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0) -> Replica:
         """The log is ready: from here on this node has the replica."""
@@ -283,8 +274,7 @@ class ReplicaManager:
             got_further = self._cleaner.advance(budget_bytes)
             if got_further is not None:
                 self._write_cleaner_offsets()
-                _, period_ms = self._timers[self._compact]
-                self._timers[self._compact] = (now.monotonic_ms + (0 if got_further else period_ms), period_ms)
+                self._arm(self._compact, now.monotonic_ms, at_once=got_further)
 
     def _begin_removal(self, removal: Generator[int, None, None]) -> None:
         """Rename the folder, so that a new topic may take its name; its files go later."""

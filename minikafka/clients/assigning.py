@@ -4,16 +4,19 @@ On joining, each member says what it reads and what it had (ConsumerProtocolSubs
 over all of these, and each member is told its share (ConsumerProtocolAssignment). The assignor may be a learner's own
 function. Any member may be the leader; in Kafka it is the first one that joined. It learns of all the group's topics,
 since the others may read some that it doesn't read itself.
+
+What a member had stands in fields of its Subscription, and for the sticky assignors in user data (KIP-54, KIP-429,
+KIP-792).
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minikafka.clients.assignors import member_from_subscription, problems, subscription_user_data
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor
+from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor, Partition
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from minikafka.clients.membership import Membership
 
 SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
-BUILT_IN = set(ASSIGNORS)
 
 
 def chosen_assignors(strategy: Any) -> list[NamedAssignor]:
@@ -72,7 +74,7 @@ def encode_subscription(
 
 def _kind(assignor: NamedAssignor) -> str:
     """The built-in assignor that tells of past assignments in the same way."""
-    if assignor.name in BUILT_IN:
+    if assignor.name in ASSIGNORS:
         return assignor.name
     return "cooperative-sticky" if assignor.cooperative else "sticky"
 
@@ -82,16 +84,72 @@ def decode_members(assignor: NamedAssignor, members: Iterable[Message]) -> dict[
     found = {}
     for each in members:
         said = decode_versioned("ConsumerProtocolSubscription", each.metadata)
-        user_data = None if said.user_data is None else bytes(said.user_data)
+        owned = partitions_of(said.owned_partitions)
         found[each.member_id] = member_from_subscription(
-            _kind(assignor),
-            said.topics,
-            user_data,
-            partitions_of(said.owned_partitions),
-            said.generation_id,
-            each.group_instance_id,
+            _kind(assignor), said.topics, said.user_data, owned, said.generation_id, each.group_instance_id
         )
     return found
+
+
+def subscription_user_data(name: str, owned: Iterable[Partition], generation: int) -> bytes | None:
+    """The user_data of a member's Subscription for the assignor of that name; None: it needs none.
+
+    owned, generation: the member's last assignment and the generation it was made in; -1 if it never had one.
+    sticky is eager: by the time its members join they have revoked everything, so what they had goes here
+    (StickyAssignorUserData v1). cooperative-sticky has owned_partitions for that, and puts its generation here.
+    """
+    if name == "cooperative-sticky":
+        return struct.pack(">i", generation)
+    if name != "sticky" or generation < 0:
+        return None
+    topics = nested(owned, "topic")
+    data = struct.pack(">i", len(topics))
+    for topic in topics:
+        text, numbers = topic["topic"].encode(), topic["partitions"]
+        data += struct.pack(f">h{len(text)}si{len(numbers)}i", len(text), text, len(numbers), *numbers)
+    return data + struct.pack(">i", generation)
+
+
+def member_from_subscription(
+    name: str,
+    topics: Iterable[str],
+    user_data: bytes | None,
+    owned: Iterable[Partition] = (),
+    generation: int = -1,
+    instance_id: str | None = None,
+) -> Member:
+    """What the leader learns of a member, by the fields of its Subscription, as Java's assignor of that name does.
+
+    owned, generation: owned_partitions and generation_id, which older versions of Subscription lack. User data that
+    makes no sense is taken for none: the member then counts as new.
+    """
+    if name == "sticky":
+        owned, generation = read_sticky_user_data(user_data or b"")
+    elif name == "cooperative-sticky" and generation < 0 and user_data:
+        # librdkafka writes sticky's user data here too
+        is_short = len(user_data) == 4
+        generation = struct.unpack(">i", user_data)[0] if is_short else read_sticky_user_data(user_data)[1]
+    return Member(tuple(topics), tuple(owned), generation, instance_id)
+
+
+def read_sticky_user_data(data: bytes) -> tuple[tuple[Partition, ...], int]:
+    """(owned partitions, generation) from StickyAssignorUserData. Version 0 has no generation: -1."""
+    if data.startswith(b"\0\1"):  # kafka-python 3 puts the version in front; in Java's form that is 65,536 topics
+        data = data[2:]
+    owned: list[Partition] = []
+    try:
+        (topics,) = struct.unpack_from(">i", data)
+        at = 4
+        for _ in range(topics):
+            (length,) = struct.unpack_from(">h", data, at)
+            text, count = struct.unpack_from(f">{length}si", data, at + 2)
+            at += 2 + length + 4
+            owned += [(text.decode(), number) for number in struct.unpack_from(f">{count}i", data, at)]
+            at += 4 * count
+    except (struct.error, UnicodeDecodeError):
+        return (), -1
+    generation = struct.unpack_from(">i", data, at)[0] if len(data) >= at + 4 else -1
+    return tuple(owned), generation
 
 
 def encode_assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
@@ -173,3 +231,35 @@ def run(assignor: NamedAssignor, members: dict[str, Member], partitions: dict[st
                 f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
             ) from None
     return assignment
+
+
+def problems(
+    assignor: NamedAssignor,
+    members: Mapping[str, Member],
+    partitions: Mapping[str, int],
+    assignment: Mapping[str, Sequence[tuple[str, int]]],
+) -> list[str]:
+    """What is wrong with an assignment, in sentences. assignor: whose it is.
+
+    Kafka doesn't check: a partition that two members are given is read twice, one that goes to nobody is not read.
+    A partition that a cooperative assignor keeps back while its old owner still reads it is in order.
+    """
+    found = [f"{member} is no member of the group" for member in assignment if member not in members]
+    owner: dict[tuple[str, int], str] = {}
+    for member, share in assignment.items():
+        for partition in share:
+            name = "{}-{}".format(*partition)
+            if partition in owner:
+                found.append(f"{name} goes to two: {owner[partition]} and {member}")
+            owner[partition] = member
+            if partition[1] not in range(partitions.get(partition[0], 0)):
+                found.append(f"{name} does not exist, and goes to {member}")
+            elif member in members and partition[0] not in members[member].topics:
+                found.append(f"{name} goes to {member}, which does not read {partition[0]}")
+    wanted = dict.fromkeys(topic for member in members.values() for topic in member.topics)
+    held = {partition for member in members.values() for partition in member.owned} if assignor.cooperative else set()
+    for topic in wanted:
+        for number in range(partitions.get(topic, 0)):
+            if (topic, number) not in owner and (topic, number) not in held:
+                found.append(f"{topic}-{number} goes to nobody")
+    return found

@@ -25,6 +25,7 @@ from minikafka.clients.request_state import Questions, RequestState
 from minikafka.clients.structs import TopicPartition
 from minikafka.clock import Now
 from minikafka.trace import Trace
+from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, decode_response, encode_request
 from minikafka.wire.schema import Message
 
@@ -34,8 +35,6 @@ HIGHEST = {
     "Produce": 12, "Fetch": 12, "ListOffsets": 8, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
     "OffsetCommit": 9, "OffsetFetch": 9,
 }  # fmt: skip
-
-UNSUPPORTED_VERSION = 35
 
 # What every client can be told; producer and consumer can be told more.
 DEFAULTS: dict[str, Any] = {
@@ -132,7 +131,7 @@ class Client:
         self._enter(now)
         waiting = node.in_flight.popleft()
         version = waiting.version
-        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == UNSUPPORTED_VERSION:
+        if waiting.api == "ApiVersions" and int.from_bytes(bytes(frame[4:6]), "big") == Error.UNSUPPORTED_VERSION:
             version = 0  # a broker that does not know our version says so in the form of version 0 (KIP-511)
         correlation_id, response = decode_response(waiting.api, version, frame)
         assert correlation_id == waiting.correlation_id, "answers come in the order of the requests"
@@ -188,14 +187,15 @@ class Client:
         """Send what can be sent now, and wake() for what only waits for its time."""
         self.questions.work()
 
-    def wake(self, at_ms: int | None) -> None:
-        """Have tick() called at this time, in ms; None: something else will come first."""
-        if at_ms is not None and (self._wake_ms is None or at_ms < self._wake_ms):
+    def wake(self, at_ms: int) -> None:
+        """Have tick() called at this time, in ms."""
+        if self._wake_ms is None or at_ms < self._wake_ms:
             self._wake_ms = at_ms
 
     def is_due(self, state: RequestState) -> bool:
         """Whether a request may be sent now; if only later, tick() comes then."""
-        self.wake(state.next_work(chance=None))
+        if not state.in_flight and not state.is_due:
+            self.wake(state.at_ms)
         return state.is_due
 
     def busy(self) -> bool:
@@ -286,7 +286,7 @@ class Client:
         def answer(response: Message | None) -> None:
             if response is None:
                 return
-            if response.error_code == UNSUPPORTED_VERSION:
+            if response.error_code == Error.UNSUPPORTED_VERSION:
                 assert version > 0, "every broker answers ApiVersions 0"
                 self._ask_versions(node, 0)
             else:

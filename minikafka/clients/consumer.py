@@ -108,9 +108,8 @@ class Consumer(Client):
         for partition in names:
             self.held(partition).paused = paused
         if self.trace:
-            self.trace.emit(
-                "PartitionsPaused" if paused else "PartitionsResumed", partitions=[str(each) for each in names]
-            )
+            kind = "PartitionsPaused" if paused else "PartitionsResumed"
+            self.trace.emit(kind, partitions=[str(each) for each in names])
 
     def take(self, max_records: int, now: Now) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Up to max_records that have arrived, {partition: records}; positions move past them.

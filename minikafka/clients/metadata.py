@@ -76,15 +76,11 @@ class Metadata:
         def failed() -> None:
             self._is_stale, self._asks_at = False, self._state.at_ms
 
-        def answered(response: Message) -> None:
-            self._update(response)
-            self._client.metadata_read()
-
         body = {
             "topics": [{"name": topic} for topic in self.wanted],
             "allow_auto_topic_creation": self._allow_auto_create_topics,
         }
-        self._client.request(node, "Metadata", body, self._state.sent(answered, failed))
+        self._client.request(node, "Metadata", body, self._state.sent(self._update, failed))
 
     def partitions(self, topic: str) -> dict[int, Partition] | None:
         """{number: Partition} in order of the numbers, or None if the topic is not known."""
@@ -109,6 +105,7 @@ class Metadata:
                 self._topics.pop(topic.name, None)
         if not all(map(self._is_settled, self.wanted)):
             self.refresh()
+        self._client.metadata_read()
 
     def _is_settled(self, topic: str) -> bool:
         """Whether asking for the topic once more would tell nothing new."""

@@ -92,9 +92,8 @@ class Producer(Client):
         self._enter(now)
         known = self.metadata.partitions(topic)
         assert known, "the shell waits for metadata first"
-        partitions = Partitions(
-            topic, list(known), [number for number, each in known.items() if each.leader is not None]
-        )
+        available = [number for number, each in known.items() if each.leader is not None]
+        partitions = Partitions(topic, list(known), available)
         choice = self._choose(partitions, Unplaced(key, value, original), partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)

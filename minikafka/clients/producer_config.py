@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.clients import connection
+from minikafka.wire.compression import CODECS
 
 DEFAULTS: dict[str, Any] = {
     **connection.DEFAULTS,
@@ -24,7 +25,6 @@ DEFAULTS: dict[str, Any] = {
     "delivery_timeout_ms": 120000,
     "max_block_ms": 60000,
 }
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f'acks={config["acks"]!r}: give 0, 1 or "all"')
     config["acks"] = config["acks"] if config["acks"] == "all" else int(config["acks"])
     config["compression_type"] = config["compression_type"] or "none"
-    if config["compression_type"] not in COMPRESSIONS:
-        raise ValueError(f"compression_type={config['compression_type']!r}: give one of {', '.join(COMPRESSIONS)}")
+    if config["compression_type"] not in CODECS:
+        raise ValueError(f"compression_type={config['compression_type']!r}: give one of {', '.join(CODECS)}")
     possible = (
         config["acks"] == "all" and config["max_in_flight_requests_per_connection"] <= 5 and config["retries"] > 0
     )

@@ -45,12 +45,6 @@ class RequestState:
     def is_due(self) -> bool:
         return not self.in_flight and self.at_ms <= self._client.now_ms
 
-    def next_work(self, chance: int | None) -> int | None:
-        """When it can be sent, in ms; None: when something arrives. chance: when its broker can be sent to."""
-        if self.in_flight:
-            return None
-        return self.at_ms if self.at_ms > self._client.now_ms else chance
-
     def sent(self, answered: Callable[[Message], None], failed: Callable[[], None] = lambda: None) -> OnResponse:
         """Note that it is being sent, and return what the connection calls with the answer.
 

@@ -89,11 +89,13 @@ def check_topic_name(name: str) -> None:
 
 
 def check_new_topic_name(name: str, image: Image) -> None:
-    """A legal name, and no two names that differ only in '.' and '_' (their metrics would collide)."""
+    """A legal name, of no topic yet, and no two names that differ only in '.' and '_': their metrics would collide."""
     check_topic_name(name)
     other = image.metric_names.get(metric_name(name), name)
     if other != name:
         raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+    if name in image.topics:
+        raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
 def place(image: Image, partitions: int, replication_factor: int, first: int) -> Placement:
@@ -142,12 +144,8 @@ def _no_placement(why: str) -> KafkaError:
     return KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def create_topic(
-    image: Image, name: str, topic_id: bytes, placement: Placement, configs: Mapping[str, str]
-) -> list[MetadataRecord]:
+def create_topic(name: str, topic_id: bytes, placement: Placement, configs: Mapping[str, str]) -> list[MetadataRecord]:
     """A new topic with its partitions and configs."""
-    if name in image.topics:
-        raise KafkaError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     return [
         MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}),
         *alter_config(TOPIC_RESOURCE, name, configs),

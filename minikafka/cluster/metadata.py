@@ -39,7 +39,6 @@ class BrokerRegistration:
 
     broker_id: int
     broker_epoch: int
-    incarnation_id: bytes
     endpoints: dict[str, Endpoint]
     fenced: bool
     rack: str | None = None
@@ -123,7 +122,6 @@ def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.brokers[fields["broker_id"]] = BrokerRegistration(
         broker_id=fields["broker_id"],
         broker_epoch=offset,
-        incarnation_id=fields["incarnation_id"],
         endpoints=endpoints,
         fenced=fields["fenced"],
         rack=fields.get("rack"),

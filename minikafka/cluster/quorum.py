@@ -14,7 +14,7 @@ how a torn end is told from damage).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from minikafka.clock import Now
@@ -31,12 +31,11 @@ from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change, read_header
 
-DIRECTORY = METADATA_LOG
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 
-_STATE = f"{DIRECTORY}/quorum-state"
-_HIGH_WATERMARK = f"{DIRECTORY}/{HIGH_WATERMARKS}"
+_STATE = f"{METADATA_LOG}/quorum-state"
+_HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
 _ANOTHER = "Name a new or empty data folder"
 
 
@@ -44,10 +43,6 @@ class Voter(Replica):
     """The replica of the metadata log. A record counts when a majority of the voters has it on disk, and a leader finds
     a majority for its own epoch only: what earlier leaders left counts with it (the Raft paper, section 5.4.2).
     """
-
-    def own_end_synced(self) -> None:
-        """The log was flushed: this voter has it."""
-        self._advance_high_watermark()
 
     def _agreed_offset(self) -> int:
         known = self._follower_ends | {self._node_id: self.log.recovery_point}
@@ -102,34 +97,34 @@ class Quorum:
         """Whether all that was appended is committed and handed on: only then may the controller decide anew."""
         return self.applied_offset == self.end_offset
 
-    def start(self, now: Now) -> list[str]:
-        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. Returns
-        what recovery dropped.
+    def start(self, tell: Callable[[str], object], now: Now) -> None:
+        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. tell:
+        hears what recovery dropped.
 
         Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
         """
-        with as_storage_errors(DIRECTORY):
+        with as_storage_errors(METADATA_LOG):
             self._check_folder()
             committed = self._stored_high_watermark()
             epoch = self._stored_epoch()
-            log = Log(self._disk, DIRECTORY, LogConfig(), self._trace, METADATA_TOPIC, 0)
-            told = _result(log.recover(READ_SIZE, committed=committed))
+            log = Log(self._disk, METADATA_LOG, LogConfig(), self._trace, METADATA_TOPIC, 0)
+            for _ in log.recover(READ_SIZE, tell, committed=committed):
+                pass
             log.flush()
             partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
             self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
             self._become_leader(max(epoch, log.epochs.latest) + 1, now)
-            return told
 
     def _check_folder(self) -> None:
         """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
-        names = self._disk.listdir(DIRECTORY) if self._disk.exists(DIRECTORY) else []
+        names = self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
         for name in names:
             if name.endswith(".checkpoint"):
-                raise unusable(f"{DIRECTORY}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
-        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, DIRECTORY)]
+                raise unusable(f"{METADATA_LOG}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
+        others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, METADATA_LOG)]
         logs = [name for name in names if name.endswith(LOG)]
-        if others and not any(self._disk.open(f"{DIRECTORY}/{name}").size for name in logs):
-            raise unusable(DIRECTORY, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
+        if others and not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs):
+            raise unusable(METADATA_LOG, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
         """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count."""
@@ -144,7 +139,7 @@ class Quorum:
         except (DecodeError, LookupError, AssertionError) as error:
             behind = self.applied_offset - 1
             why = f"holds metadata that minikafka does not understand, behind offset {behind} ({error!r}). {_ANOTHER}"
-            raise unusable(DIRECTORY, why) from error
+            raise unusable(METADATA_LOG, why) from error
 
     def hand_on(self) -> None:
         """Hand on what was committed since the last time."""
@@ -164,7 +159,7 @@ class Quorum:
         written = bytearray(batch)
         self.replica.append(written, [read_header(written)], now)
         self.replica.log.flush()
-        self.replica.own_end_synced()
+        self.replica.advance_high_watermark()  # this voter has it
         return self.end_offset
 
     def _become_leader(self, epoch: int, now: Now) -> None:
@@ -203,12 +198,3 @@ class Quorum:
                     name, version, message = decode_record(record.value)
                     records.append(MetadataRecord(name, version, message.to_dict()))
                 yield header.next_offset, header.base_offset, records
-
-
-def _result(work: Generator[int, None, list[str]]) -> list[str]:
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            told: list[str] = stop.value
-            return told

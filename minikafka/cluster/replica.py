@@ -88,7 +88,7 @@ class Replica:
         if self.is_leader:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
-            self._advance_high_watermark()
+            self.advance_high_watermark()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it."""
@@ -112,13 +112,13 @@ class Replica:
             )  # fmt: skip
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
-        self._advance_high_watermark()
+        self.advance_high_watermark()
         return appended
 
     def follower_fetched(self, broker_id: int, log_end_offset: int) -> None:
         """A follower asked for records from this offset on: it has all before."""
         self._follower_ends[broker_id] = log_end_offset
-        self._advance_high_watermark()
+        self.advance_high_watermark()
 
     def truncate_to(self, offset: int) -> None:
         """Drop what another leader never had. What is gone can't count."""
@@ -140,8 +140,8 @@ class Replica:
         others = [self._follower_ends.get(broker, 0) for broker in self.partition.isr if broker != self._node_id]
         return min([self.log.log_end_offset, *others])
 
-    def _advance_high_watermark(self) -> None:
-        """A high watermark never goes back, though a new leader may not know yet how far its followers are."""
+    def advance_high_watermark(self) -> None:
+        """To where the replicas agree. It never goes back, though a new leader may not know yet how far others are."""
         agreed = self._agreed_offset() if self.is_leader else 0
         if agreed <= self.high_watermark:
             return

@@ -431,7 +431,7 @@ class ClassicGroup:
         """The barrier opens: who did not come is out (a static member keeps its place), the next generation begins."""
         self._join_deadline_ms = None
         for member in [each for each in self.members.values() if each.member_id not in self.joining]:
-            if not member.is_static:
+            if member.instance_id is None:
                 self.remove(member.member_id, Reason("rebalance_timeout", "it did not join again in time"), now)
         self.unsynced.clear()
         if not self.members:

@@ -31,10 +31,6 @@ class ClassicMember:
     session_timeout_ms: int = 0
     protocols: Mapping[str, bytes] = field(default_factory=dict)
 
-    @property
-    def is_static(self) -> bool:
-        return self.instance_id is not None
-
     def joining_with(self, request: Message) -> ClassicMember:
         """The member as it describes itself in a JoinGroup."""
         return replace(

@@ -62,7 +62,7 @@ from minikafka.coordinators.consumer_member import (
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import CoordinatorRecord
-from minikafka.coordinators.target_assignment import Target, assign, assignor_names, preferred_assignor
+from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
 from minikafka.coordinators.topic_watch import SeenTopics, look_at
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError

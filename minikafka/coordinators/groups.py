@@ -126,11 +126,9 @@ class Groups:
         return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
-        """SyncGroup."""
         return self._classic(request.group_id).sync(wait, request, now)
 
     def heartbeat(self, request: Message) -> Decision:
-        """Heartbeat."""
         return self._classic(request.group_id).heartbeat(request)
 
     def leave(self, request: Message, version: int) -> Decision:

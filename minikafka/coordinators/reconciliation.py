@@ -49,12 +49,10 @@ def reconcile(
 
     Errors: FENCED_MEMBER_EPOCH if its state is of a newer Kafka and it has partitions.
     """
-    if member.state is MemberState.STABLE and member.member_epoch == goal.epoch:
+    must_revoke = member.state is MemberState.UNREVOKED_PARTITIONS
+    if member.is_reconciled_to(goal.epoch) or (must_revoke and _owns_any(owned, member.partitions_pending_revocation)):
         return _without_other_topics(member, goal, owned) if subscription_changed else member
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        if _owns_any(owned, member.partitions_pending_revocation):
-            return _without_other_topics(member, goal, owned) if subscription_changed else member
-    elif member.state is MemberState.UNKNOWN:
+    if member.state is MemberState.UNKNOWN:
         if owned is None or owned:
             raise KafkaError(
                 Error.FENCED_MEMBER_EPOCH,

@@ -1,4 +1,6 @@
-"""The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`.
+"""The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`. What they give is the target of
+a group, a wish: members reach it one by one (reconciliation.py). It is made anew when the group epoch has grown: a
+member came, left or subscribed otherwise, or a subscribed topic grew, appeared or disappeared.
 
     uniform   as even as can be, and keeps what it can
     range     per topic, in blocks: the clients' range (assignors.py), as Java's two give the same
@@ -13,8 +15,10 @@ decides ties: so with different subscriptions a result can differ, and be as goo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
+from minikafka.cluster.metadata import Image
 from minikafka.coordinators.assignors import (
     Assignment,
     Assignor,
@@ -25,6 +29,9 @@ from minikafka.coordinators.assignors import (
     kept,
     subscribers_by_topic,
 )
+from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartition
+
+Target = frozenset[TopicPartition]
 
 MAX_ROUNDS = 16  # as Java: members whose subscriptions overlap a little could take many
 
@@ -97,3 +104,39 @@ def even_out_topic(
 
 
 SERVER_ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
+
+
+def assign(
+    name: str, members: Mapping[str, ConsumerMember], target: Mapping[str, Target], image: Image
+) -> dict[str, Target]:
+    """The new target of every member. name: the assignor. target: the one until now, for assignors that keep it."""
+    subscriptions = {
+        member_id: Member(
+            tuple(topic for topic in members[member_id].subscribed_topic_names if topic in image.topics),
+            tuple(_by_name(target.get(member_id, ()), image)),
+            instance_id=members[member_id].instance_id,
+        )
+        for member_id in sorted(members)  # not in the order of their records, which compaction changes
+    }
+    topics = sorted({topic for member in subscriptions.values() for topic in member.topics})
+    partitions = {topic: len(image.topics[topic].partitions) for topic in topics}
+    assigned = SERVER_ASSIGNORS[name](subscriptions, partitions)
+    return {
+        member_id: frozenset((image.topics[topic].topic_id, number) for topic, number in assigned.get(member_id, ()))
+        for member_id in subscriptions
+    }
+
+
+def assignor_names(configured: str) -> list[str]:
+    """The names in group.consumer.assignors."""
+    return [name.strip() for name in configured.split(",")]
+
+
+def preferred_assignor(members: Iterable[ConsumerMember], names: Sequence[str]) -> str:
+    """The one most members ask for; without a request, or of equals, the first of the configured ones."""
+    votes = Counter(member.server_assignor for member in members)
+    return max(names, key=lambda name: votes[name])
+
+
+def _by_name(target: Iterable[TopicPartition], image: Image) -> list[tuple[str, int]]:
+    return sorted((image.topic_names[topic_id], number) for topic_id, number in target if topic_id in image.topic_names)

@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from minikafka.storage.disk import Disk, File
 
+OFFSET_ENTRY, TIME_ENTRY = ">ii", ">qi"  # relative offset and position; timestamp and relative offset
+
 _PENDING_ENTRIES = 512
 _BLOCK_ENTRIES = 64  # a search finds the first entry of a block, then reads the block
 _key = itemgetter(0)
@@ -35,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """Entries of one file, sorted by key."""
+    """Entries of one file, sorted by key. entry: OFFSET_ENTRY or TIME_ENTRY."""
 
     def __init__(self, disk: Disk, path: str, entry: str) -> None:
         self._disk = disk
@@ -119,13 +121,3 @@ class Index:
         size = self._entry.size
         data = self._file.pread(count * size, first * size)
         return [Entry._make(entry) for entry in self._entry.iter_unpack(data)]
-
-
-def offset_index(disk: Disk, path: str) -> Index:
-    """Entry: relative offset, position."""
-    return Index(disk, path, ">ii")
-
-
-def time_index(disk: Disk, path: str) -> Index:
-    """Entry: timestamp, relative offset."""
-    return Index(disk, path, ">qi")

@@ -29,7 +29,7 @@ full, the log end offset stays and the torn bytes are cut off.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from minikafka.clock import Now
@@ -98,16 +98,16 @@ class Log:
                 self.segments.append(self.open_segment(log_start_offset))
 
     def recover(
-        self, budget_bytes: int, clean: bool = False, committed: int | None = None
-    ) -> Generator[int, None, list[str]]:
-        """Open the segments that are on the disk. clean: the last stop was a clean one, so all is synced. committed:
-        for the metadata log, the offset up to which nothing may be missing.
+        self, budget_bytes: int, tell: Callable[[str], object], clean: bool = False, committed: int | None = None
+    ) -> Generator[int, None, None]:
+        """Open the segments that are on the disk. tell: hears what is lost, a plain sentence each. clean: the last stop
+        was a clean one, so all is synced. committed: for the metadata log, the offset up to which nothing may be
+        missing.
 
-        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends. Returns what was lost, a
-        plain sentence each.
+        Yields the bytes read, about budget_bytes at a time; the log is ready when it ends.
         """
         with as_storage_errors(self.directory):
-            return (yield from recovery.Recovery(self, budget_bytes, clean, committed).run())
+            yield from recovery.Recovery(self, budget_bytes, tell, clean, committed).run()
 
     @property
     def size_bytes(self) -> int:
@@ -253,10 +253,6 @@ class Log:
             return None if offset is None else (timestamp, offset)
 
     # -- leader epochs
-
-    def leader_epoch_at(self, offset: int) -> int:
-        """The epoch of the leader that wrote this offset; -1 if unknown."""
-        return self.epochs.epoch_at(offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it ends); (-1, -1) if unknown."""

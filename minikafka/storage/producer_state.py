@@ -104,22 +104,17 @@ class ProducerState:
                     return Appended(
                         base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset
                     )
-            if first != (producer.last_sequence + 1) & MAX_SEQUENCE:
-                raise KafkaError(
-                    Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"producer {header.producer_id} sent sequence number {first} after {producer.last_sequence}",
-                )
-        elif header.producer_epoch < producer.epoch:
-            raise KafkaError(
-                Error.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} sent epoch {header.producer_epoch}, but {producer.epoch} is in use",
-            )
-        elif first != 0:
-            raise KafkaError(
-                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} begins epoch {header.producer_epoch} with {first} instead of 0",
-            )
-        return None
+            if first == (producer.last_sequence + 1) & MAX_SEQUENCE:
+                return None
+            what = f"sent sequence number {first} after {producer.last_sequence}"
+        elif header.producer_epoch > producer.epoch:
+            if first == 0:
+                return None
+            what = f"begins epoch {header.producer_epoch} with {first} instead of 0"
+        else:
+            what = f"sent epoch {header.producer_epoch}, but {producer.epoch} is in use"
+            raise KafkaError(Error.INVALID_PRODUCER_EPOCH, f"producer {header.producer_id} {what}")
+        raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id} {what}")
 
     def replay(self, header: BatchHeader) -> None:
         """Take a batch of the log into account, in the order of the log. Its leader has checked it."""

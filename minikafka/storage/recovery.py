@@ -7,7 +7,7 @@ builds the indexes anew. It cuts the segment where a batch is wrong; the segment
 What lies behind the recovery point is read batch by batch. The first batch that is torn or wrong ends the log: it was
 written last, or not synced before the power went. After a clean stop there is no such part.
 
-The generator's result says in sentences what is lost. A synced segment in which not even the first batch is right
+What is lost is told in sentences. A synced segment in which not even the first batch is right
 isn't cut: it may be another's file, and the log is refused.
 
 The metadata log is stricter, since nothing could tell what it has lost. It is read from its beginning, and up to
@@ -18,7 +18,7 @@ refused, and stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,22 +64,24 @@ class Part:
 
 
 class Recovery:
-    """The recovery of one log. told: what is lost, a plain sentence each."""
+    """The recovery of one log: see Log.recover."""
 
-    def __init__(self, log: Log, budget_bytes: int, clean: bool, committed: int | None) -> None:
-        self.told: list[str] = []
+    def __init__(
+        self, log: Log, budget_bytes: int, tell: Callable[[str], object], clean: bool, committed: int | None
+    ) -> None:
         self._log = log
         self._budget_bytes = budget_bytes
+        self._tell = tell
         self._clean = clean
         self._committed = committed
         self._parts: list[Part] = []
         self._dropped_bytes, self._why = 0, ""
 
-    def run(self) -> Generator[int, None, list[str]]:
-        """Make the log ready: see Log.recover."""
+    def run(self) -> Generator[int, None, None]:
+        """Make the log ready."""
         log = self._log
         if log.epochs.damaged:
-            self.told.append(f"{log.directory}: the list of leader epochs is damaged, and begins anew")
+            self._tell(f"{log.directory}: the list of leader epochs is damaged, and begins anew")
         without_index = self._open_segments()
         start, first = log.log_start_offset, log.segments[0].base_offset
         log.log_start_offset = max(log.log_start_offset, first)
@@ -99,7 +101,6 @@ class Recovery:
         if log.trace and not self._clean:
             why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
             log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why)
-        return self.told
 
     def _open_segments(self) -> set[int]:
         """Open the segments and delete leftovers, nothing else. Returns base offsets of those that lack an index."""
@@ -109,7 +110,7 @@ class Recovery:
         found = sorted(offset for name, offset in names.items() if name == file_name(offset, LOG))
         orphans = {offset for name, offset in names.items() if name.endswith((INDEX, TIME_INDEX))} - set(found)
         for orphan in sorted(orphans):
-            self.told.append(
+            self._tell(
                 f"{log.directory}/{file_name(orphan, LOG)} is missing, and its index is there: the records in it, if "
                 "there were any, are lost"
             )
@@ -153,7 +154,7 @@ class Recovery:
             self._cut(part, why)
         elif part.misfit:
             whole = f"it is whole up to offset {part.next_offset}, and has new indexes"
-            self.told.append(f"{segment.path(LOG)}: {part.misfit}; {whole}")
+            self._tell(f"{segment.path(LOG)}: {part.misfit}; {whole}")
         if segment is not log.active:
             segment.seal()
 
@@ -217,7 +218,7 @@ class Recovery:
         log.drop_segments(kept)
         segment.log.truncate(part.position)
         last = f" to {part.end - 1}" if part.synced and part is not self._parts[-1] else " on"
-        self.told.append(
+        self._tell(
             f"{log.directory}: {lost_bytes} bytes are dropped, from offset {part.next_offset}{last}: {why}"
         )
         if segment is not log.active:
@@ -243,7 +244,7 @@ class Recovery:
                 gap = f"{log.directory}: offsets {part.next_offset} to {part.end - 1} are missing"
                 if self._committed is not None:
                     raise unusable(part.segment.path(LOG), f"ends too early: {gap}. Put a good copy back")
-                self.told.append(gap)
+                self._tell(gap)
 
     def _settle(self, asked_start_offset: int) -> None:
         """Set the offsets of the log. asked_start_offset: the log start offset of its checkpoint."""

@@ -12,7 +12,7 @@ from struct import Struct
 
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
-from minikafka.storage.index import Entry, offset_index, time_index
+from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Entry, Index
 from minikafka.trace import Reason
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
@@ -61,8 +61,8 @@ class Segment:
         self._disk = disk
         self._directory = directory
         self._suffix = suffix
-        self.index = offset_index(disk, self.path(INDEX))
-        self.time_index = time_index(disk, self.path(TIME_INDEX))
+        self.index = Index(disk, self.path(INDEX), OFFSET_ENTRY)
+        self.time_index = Index(disk, self.path(TIME_INDEX), TIME_ENTRY)
         self.log = disk.open(self.path(LOG))  # last, because it is what makes a segment
         self._files = (self.log, self.index, self.time_index)
         self._first_timestamp: int | None = None

@@ -35,7 +35,7 @@ def decode_record(data: Buffer) -> tuple[str, int, Message]:
     except IndexError:
         raise DecodeError("a metadata record ends within its framing") from None
     kind = _RECORD_BY_KEY.get(key)
-    if frame_version != _FRAME_VERSION or kind is None or version not in kind.versions:
+    if frame_version != _FRAME_VERSION or kind is None or version not in kind.schema.versions:
         raise DecodeError(f"unknown metadata record: frame version {frame_version}, key {key}, version {version}")
     message, end = kind.schema.decode(version, buffer, at)
     if end != len(buffer):
@@ -80,7 +80,7 @@ def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, M
     if value is None:
         return kind.name, key_message, None
     version, value_view = _prefix(value)
-    if version not in kind.versions:
+    if version not in kind.value_schema.versions:
         raise DecodeError(f"{kind.name} has no version {version}")
     return kind.name, key_message, kind.value_schema.decode(version, value_view, _INT16.size)[0]
 

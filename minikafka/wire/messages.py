@@ -44,10 +44,6 @@ class RecordType:
     key: int
     schema: Schema
 
-    @property
-    def versions(self) -> range:
-        return self.schema.versions
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoordinatorRecordType:
@@ -58,10 +54,6 @@ class CoordinatorRecordType:
     written_version: int  # of the value, by Apache Kafka 4.3
     key_schema: Schema
     value_schema: Schema
-
-    @property
-    def versions(self) -> range:
-        return self.value_schema.versions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,13 +70,12 @@ class Request:
 class UnsupportedVersion(Exception):
     """A request of an API or version that the schema text does not have, with what its header says nevertheless."""
 
-    def __init__(self, api_key: int, version: int, correlation_id: int, client_id: str | None) -> None:
+    def __init__(self, api_key: int, version: int, correlation_id: int) -> None:
         name = BY_KEY[api_key].name if api_key in BY_KEY else f"API key {api_key}"
         super().__init__(f"{name} version {version} is not supported")
         self.api_key = api_key
         self.version = version
         self.correlation_id = correlation_id
-        self.client_id = client_id
 
 
 API: dict[str, Api] = {}
@@ -156,7 +147,7 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
         client_id = at = None
     api = BY_KEY.get(key)
     if api is None or not api.min_version <= version <= api.max_version:
-        raise UnsupportedVersion(key, version, correlation_id, client_id)
+        raise UnsupportedVersion(key, version, correlation_id)
     if at is None:
         raise DecodeError("the header of a request ends within its client id")
     if api.flexible(version):

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.wire.compression import CODECS, compress
 from minikafka.wire.crc import Buffer, crc32c
@@ -351,20 +351,12 @@ def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
 # -- control batches
 
 
-def encode_control_batch(
-    control_type: int,
-    value: bytes,
-    timestamp: int,
-    *,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    transactional: bool = False,
-) -> bytes:
-    """A batch with one control record. Its key: version 0 and the type (ABORT, COMMIT, LEADER_CHANGE), both int16."""
-    return encode_batch(
-        [(timestamp, struct.pack(">hh", 0, control_type), value, [])],
-        producer_id=producer_id, producer_epoch=producer_epoch, transactional=transactional, control=True,
-    )  # fmt: skip
+def encode_control_batch(control_type: int, value: bytes, timestamp: int, **fields: Any) -> bytes:
+    """A batch with one control record. Its key: version 0 and the type (ABORT, COMMIT, LEADER_CHANGE), both int16.
+    fields: more of encode_batch's.
+    """
+    key = struct.pack(">hh", 0, control_type)
+    return encode_batch([(timestamp, key, value, [])], control=True, **fields)
 
 
 def encode_end_transaction(

@@ -5,7 +5,7 @@ records looked at and bytes decompressed; time is not measured here (tests/soak/
 import pytest
 
 from minikafka.broker.broker import Notice
-from minikafka.broker.handlers import list_offsets, produce
+from minikafka.broker.handlers import offsets, produce
 from minikafka.cluster import replica
 from minikafka.trace import Reason
 from minikafka.wire import records, unpacking
@@ -103,7 +103,7 @@ def test_list_offsets_looks_at_no_more_than_a_request_may(what, codec, work):
         answer = offset(node, timestamp)
         assert answer.error_code in (Error.NONE, Error.CORRUPT_MESSAGE)
         assert -1 <= answer.offset < 2**31
-        assert work.was_bounded(list_offsets.MAX_RECORDS, packed)
+        assert work.was_bounded(offsets.MAX_RECORDS, packed)
     assert lives(node)
 
 
@@ -177,7 +177,7 @@ def test_a_search_that_looks_at_too_much_answers_with_an_offset_that_is_not_too_
     answer = offset(node, NOW_MS + 1)
     assert (answer.error_code, answer.timestamp) == (Error.NONE, NOW_MS + 1)
     assert 2 * 20_000 <= answer.offset < 3 * 20_000
-    assert work.records <= list_offsets.MAX_RECORDS
+    assert work.records <= offsets.MAX_RECORDS
 
 
 def test_a_search_walks_over_a_bounded_number_of_headers():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.coordinator.assignors.sticky.user_data import StickyAssignorUserData
 
-from minikafka.clients.assignors import member_from_subscription, subscription_user_data
+from minikafka.clients.assigning import member_from_subscription, subscription_user_data
 from minikafka.coordinators.assignors import Member
 
 OWNED = (("orders", 0), ("orders", 2), ("zürich", 1))

@@ -40,7 +40,7 @@ def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
 
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
-    commit(image, controller.create_topic(image, "orders", ID, [[1, 2], [2, 3], [1]], {}))
+    commit(image, controller.create_topic("orders", ID, [[1, 2], [2, 3], [1]], {}))
     commit(image, controller.elect_leaders(image, live={2, 3}))
     partitions = image.topics["orders"].partitions
     assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
@@ -49,7 +49,7 @@ def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
 
 def test_a_removed_topic_takes_its_configs_with_it():
     image = cluster(1)
-    commit(image, controller.create_topic(image, "orders", ID, [[1]], {"retention.ms": "5"}))
+    commit(image, controller.create_topic("orders", ID, [[1]], {"retention.ms": "5"}))
     assert image.config(2, "orders") == {"retention.ms": "5"}
     commit(image, controller.delete_topic(image.topic("orders")))
     assert (image.topics, image.topic_names, image.configs) == ({}, {}, {})

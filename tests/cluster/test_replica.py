@@ -118,7 +118,7 @@ def voting(*voters):
 
 def synced(led):
     led.log.flush()
-    led.replica.own_end_synced()
+    led.replica.advance_high_watermark()
 
 
 def test_kip_595_a_metadata_record_counts_when_a_majority_has_it_on_disk():

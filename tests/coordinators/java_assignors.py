@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Self
 
-from minikafka.clients.assignors import subscription_user_data
+from minikafka.clients.assigning import subscription_user_data
 from minikafka.coordinators.assignors import Assignment, Member, Partition
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import encode_versioned

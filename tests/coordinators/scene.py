@@ -58,7 +58,7 @@ class Scene:
 
     def __init__(self, isr=TWO, disk=None, committed=None):
         self.log = Log(disk or MemoryDisk(), "offsets-0", LogConfig(), Trace("broker 1", []), "offsets", 0)
-        list(self.log.recover(1 << 20))
+        list(self.log.recover(1 << 20, print))
         self.done, self.written, self.notices = [], [], []
         high_watermark = self.log.log_end_offset if committed is None else committed
         partition = Partition((1, 2), isr, 1, 0, 0)

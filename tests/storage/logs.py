@@ -36,7 +36,7 @@ def open_log(
 
 def recovered(disk, events=None, *, clean=False, budget_bytes=1 << 20, **arguments):
     log = open_log(disk, events, **arguments)
-    for _ in log.recover(budget_bytes, clean):
+    for _ in log.recover(budget_bytes, print, clean):
         pass
     return log
 

@@ -301,7 +301,7 @@ def test_kip_101_a_follower_learns_where_an_epoch_ends():
     assert [log.end_offset_for_epoch(epoch) for epoch in (0, 1, 2, 3, 5, 6, 7, -1)] == [
         (0, 0), (1, 2), (1, 2), (3, 5), (3, 5), (6, 6), (-1, -1), (-1, -1),
     ]  # fmt: skip
-    assert [log.leader_epoch_at(offset) for offset in range(6)] == [1, 1, 3, 3, 3, 6]
+    assert [log.epochs.epoch_at(offset) for offset in range(6)] == [1, 1, 3, 3, 3, 6]
 
 
 def test_kip_595_a_fetch_of_a_diverging_epoch_learns_where_to_truncate():
@@ -323,7 +323,7 @@ def test_epochs_follow_the_log_when_it_is_cut_at_either_end():
     assert log.epochs.entries == [(2, 3), (3, 4)]
     log.truncate_to(4)
     assert log.epochs.entries == [(2, 3)]
-    assert log.leader_epoch_at(3) == 2
+    assert log.epochs.epoch_at(3) == 2
 
 
 # -- a full disk

@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.index import offset_index, time_index
+from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Index
 from minikafka.storage.producer_state import encode_snapshot
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
@@ -16,15 +16,6 @@ from minikafka.wire.records import batches, read_header
 from tests.storage.logs import CountingDisk, Now, append, batch, open_log, recovered, values
 
 LOG = "orders-0/00000000000000000000.log"
-
-
-def run(generator):
-    """What a generator returns."""
-    try:
-        while True:
-            next(generator)
-    except StopIteration as done:
-        return done.value
 
 
 def files(disk):
@@ -108,7 +99,7 @@ def test_recovery_goes_on_in_slices_of_its_budget(budget_bytes):
     for number in range(20):
         append(log, "x" * number * 10)
     log = open_log(disk)
-    slices = list(log.recover(budget_bytes))
+    slices = list(log.recover(budget_bytes, print))
     assert sum(slices) >= log.size_bytes
     assert max(slices) <= max(budget_bytes, 61 + 11 + 200)
     assert log.log_end_offset == 20
@@ -171,7 +162,8 @@ def test_a_batch_whose_magic_is_damaged_in_the_middle_of_a_closed_segment_is_cut
         if name.endswith(".snapshot"):
             disk.remove(f"orders-0/{name}")
     log = open_log(disk, recovery_point=16, **config)
-    told = run(log.recover(1 << 20))
+    told = []
+    assert list(log.recover(1 << 20, told.append))
     assert len(told) == 1 and "from offset 7 to 9: " in told[0]
     assert values(log) == ["x" * 20] * 13
     assert log.producers.producers[7].last_sequence == 15
@@ -317,7 +309,7 @@ def test_a_random_offset_in_10_gb_costs_at_most_24_reads_and_64_kb(tmp_path):
 
 def test_an_index_finds_the_last_entry_up_to_a_key_wherever_it_is(tmp_path):
     for disk in (MemoryDisk(), FolderDisk(tmp_path)):
-        index = offset_index(disk, "one.index")
+        index = Index(disk, "one.index", OFFSET_ENTRY)
         assert index.lookup(5) is None and index.last is None
         for number in range(1000):
             index.append(number * 3 + 3, number)
@@ -328,21 +320,21 @@ def test_an_index_finds_the_last_entry_up_to_a_key_wherever_it_is(tmp_path):
         assert index.last == (1200, 399) and index.lookup(5000) == (1200, 399)
         index.append(1201, 7)
         index.write()
-        again = offset_index(disk, "one.index")
+        again = Index(disk, "one.index", OFFSET_ENTRY)
         assert len(again) == 401 and again.last == (1201, 7)
 
 
 def test_half_an_entry_at_the_end_of_an_index_is_cut_off():
     disk = MemoryDisk()
     disk.open("one.timeindex").append([struct.pack(">qi", 5, 6) + b"half"])
-    index = time_index(disk, "one.timeindex")
+    index = Index(disk, "one.timeindex", TIME_ENTRY)
     assert len(index) == 1 and index.last == (5, 6)
     assert disk.open("one.timeindex").size == 12
 
 
 def test_relative_offsets_fit_their_four_bytes():
     disk = MemoryDisk()
-    index = offset_index(disk, "one.index")
+    index = Index(disk, "one.index", OFFSET_ENTRY)
     index.append(MAX_RELATIVE_OFFSET, 1)
     index.write()
     assert disk.read("one.index") == b"\x7f\xff\xff\xff\0\0\0\1"

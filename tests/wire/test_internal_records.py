@@ -26,7 +26,9 @@ KEY, VALUE = encode_coordinator_record("OffsetCommit", OFFSET, {"offset": 17, "l
 # The metadata log
 
 
-@pytest.mark.parametrize(("name", "version"), [(name, v) for name, record in RECORD.items() for v in record.versions])
+@pytest.mark.parametrize(
+    ("name", "version"), [(name, v) for name, record in RECORD.items() for v in record.schema.versions]
+)
 def test_metadata_records_read_as_they_were_written(name, version):
     schema = RECORD[name].schema
 
@@ -77,7 +79,7 @@ def test_apache_kafkas_records_tell_what_its_groups_did():
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [(name, v) for name, record in COORDINATOR_RECORD.items() for v in record.versions]
+    ("name", "version"), [(name, v) for name, kind in COORDINATOR_RECORD.items() for v in kind.value_schema.versions]
 )
 def test_coordinator_records_read_as_they_were_written(name, version):
     kind = COORDINATOR_RECORD[name]

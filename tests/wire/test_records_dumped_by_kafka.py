@@ -80,7 +80,7 @@ def test_dump_log_segments_reads_every_kind_of_metadata_record_in_every_version(
     written = [
         (record, version, sample(record.schema.struct, version, random))
         for record in RECORD.values()
-        for version in record.versions
+        for version in record.schema.versions
         for _ in range(8)
     ]
     values = [encode_record(record.name, version, body) for record, version, body in written]
@@ -102,7 +102,7 @@ def test_dump_log_segments_reads_every_kind_of_coordinator_record_in_every_versi
     written = [
         (kind, version, sample(kind.key_schema.struct, 0, random), sample(kind.value_schema.struct, version, random))
         for kind in COORDINATOR_RECORD.values()
-        for version in kind.versions
+        for version in kind.value_schema.versions
         for _ in range(8)
     ]
     records = [encode_coordinator_record(kind.name, key, value, version) for kind, version, key, value in written]

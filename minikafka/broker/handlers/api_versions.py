@@ -22,29 +22,23 @@ ADVERTISED_FROM = {0: 0}
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    from minikafka.broker.handlers import HANDLERS
+
     body = request.body
-    if request.version >= 3:
-        if not (SOFTWARE.fullmatch(body.client_software_name) and SOFTWARE.fullmatch(body.client_software_version)):
-            return {"error_code": Error.INVALID_REQUEST}
-        request.client.software = f"{body.client_software_name} {body.client_software_version}"
+    software = (body.client_software_name, body.client_software_version) if request.version >= 3 else ()
+    if not all(SOFTWARE.fullmatch(each) for each in software):
+        return {"error_code": Error.INVALID_REQUEST}
+    served = sorted((key, handler.versions) for key, handler in HANDLERS.items())
     name = "metadata.version"
     supported = {"name": name, "min_version": OLDEST_METADATA_VERSION, "max_version": METADATA_VERSION}
     level = broker.image.features[name]
     finalized = {"name": name, "max_version_level": level, "min_version_level": level}
     return {
-        "api_keys": served_versions(),
+        "api_keys": [
+            {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
+            for key, (lowest, highest) in served
+        ],
         "supported_features": [supported],
         "finalized_features_epoch": broker.quorum.high_watermark - 1,
         "finalized_features": [finalized],
     }
-
-
-def served_versions() -> list[dict[str, int]]:
-    """Every API with its versions, by key."""
-    from minikafka.broker.handlers import HANDLERS
-
-    served = sorted((key, handler.versions) for key, handler in HANDLERS.items())
-    return [
-        {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
-        for key, (lowest, highest) in served
-    ]

@@ -67,7 +67,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, missing_bytes=found)
 
 
-def asked_partitions(request: Call) -> list[Asked]:
+def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
     """What the request asks for, one row a partition: the last one, where it names a partition twice."""
     by_id = request.version >= TOPIC_IDS
     rows = [
@@ -82,7 +82,7 @@ def asked_partitions(request: Call) -> list[Asked]:
         for topic in request.body.topics
         for partition in topic.partitions
     ]
-    return list({(row.topic, row.partition): row for row in rows}.values())
+    return {(row.topic, row.partition): row for row in rows}
 
 
 def forgotten_partitions(request: Call) -> list[FetchKey]:

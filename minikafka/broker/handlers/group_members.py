@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.consumer_group_messages import check_request
-from minikafka.coordinators.target_assignment import assignor_names
+from minikafka.coordinators.server_assignors import assignor_names
+from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error, KafkaError
 
 NO_GENERATION = -1
@@ -104,5 +104,5 @@ def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     body, client = request.body, (request.client.client_id or "", f"/{request.client.host}")
     check_request(body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
     if not body.member_id:  # version 0 only
-        body.member_id = base64.urlsafe_b64encode(broker.random_uuid()).rstrip(b"=").decode()
+        body.member_id = uuid_text(broker.random_uuid())
     return broker.groups.ask(body.group_id, lambda groups, _, now: groups.consumer_heartbeat(body, client, now), now)

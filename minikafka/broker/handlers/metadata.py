@@ -1,16 +1,8 @@
-"""Metadata: which brokers there are, and who leads each partition.
-
-Behaviour: any broker answers for the whole cluster. Topics null (0: an empty list) means all. An unknown topic is
-created with num.partitions partitions if the client and auto.create.topics.enable allow it; of very many the first
-ones, and clients ask again for the others. __consumer_offsets is made as its coordinator wants it, other internal
-topics by nobody who only asks. Versions: 4 lets the
-client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's authorized
-operations, 13 adds a top-level error (always 0 here).
-"""
+"""What the cluster consists of: its brokers, its topics, and who leads each partition. Any broker answers for all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
@@ -21,6 +13,7 @@ from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     NO_LEADER,
     OFFSETS_TOPIC,
+    BrokerRegistration,
     MetadataRecord,
     Partition,
     Topic,
@@ -36,9 +29,19 @@ CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
 TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 NOT_ASKED = -(2**31)
+BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
+PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """Metadata: which brokers there are, and who leads each partition.
+
+    Topics null (0: an empty list) means all. An unknown topic is created with num.partitions partitions if the client
+    and auto.create.topics.enable allow it; of very many the first ones, and clients ask again for the others.
+    __consumer_offsets is made as its coordinator wants it, other internal topics by nobody who only asks. Versions: 4
+    lets the client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's
+    authorized operations, 13 adds a top-level error (always 0 here).
+    """
     body = request.body
     everything = body.topics is None or (request.version == 0 and not body.topics)
     asked = [] if everything else body.topics
@@ -54,23 +57,16 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         else:
             once = {(one.name, one.topic_id): one for one in asked}
             topics = [find(broker, one, request, failed) for one in once.values()]
-        operations = CLUSTER_OPERATIONS if body.include_cluster_authorized_operations else NOT_ASKED
-        return {
-            "brokers": brokers(broker, request.client.listener),
-            "cluster_id": broker.cluster_id,
-            "controller_id": broker.quorum.leader_id,
-            "topics": topics,
-            "cluster_authorized_operations": operations,
-        }
+        brokers = [{"node_id": one.broker_id, **address} for one, address in reachable(broker, request)]
+        return cluster_fields(broker, request, brokers) | {"topics": topics}
 
     return broker.control.decide(records, now, answer)
 
 
 def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[MetadataRecord]:
     """The records that create the unknown topics of a request; names that cannot be created go to failed."""
-    if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
-        return []
-    if not broker.quorum.is_settled:  # clients ask again
+    allowed = request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]
+    if not (allowed and broker.quorum.is_settled):  # until it is settled, clients ask again
         return []
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
@@ -92,7 +88,7 @@ def creation(broker: Broker, name: str) -> list[MetadataRecord]:
     controller.check_new_topic_name(name, broker.image)
     partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
     placement = broker.control.place(partitions, replicas)
-    return controller.create_topic(broker.image, name, broker.random_uuid(), placement, {})
+    return controller.create_topic(name, broker.random_uuid(), placement, {})
 
 
 def tell(broker: Broker, created: list[MetadataRecord]) -> None:
@@ -170,10 +166,90 @@ def is_live(broker: Broker, broker_id: int) -> bool:
     return registration is not None and not registration.fenced
 
 
-def brokers(broker: Broker, listener: str) -> list[dict[str, Any]]:
-    """The live brokers with their addresses for the listener that the client came through."""
-    return [
-        {"node_id": one.broker_id, "host": endpoint[0], "port": endpoint[1], "rack": one.rack}
-        for one in broker.image.live_brokers()
-        if (endpoint := one.endpoints.get(listener))
+def reachable(
+    broker: Broker, request: Call, with_fenced: bool = False
+) -> Iterator[tuple[BrokerRegistration, dict[str, Any]]]:
+    """Brokers by id, with their addresses for the listener that the client came through."""
+    for _, one in sorted(broker.image.brokers.items()):
+        endpoint = one.endpoints.get(request.client.listener)
+        if endpoint and (with_fenced or not one.fenced):
+            yield one, {"host": endpoint[0], "port": endpoint[1], "rack": one.rack}
+
+
+def cluster_fields(broker: Broker, request: Call, brokers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The cluster, as Metadata and DescribeCluster tell it."""
+    asked = request.body.include_cluster_authorized_operations
+    return {
+        "cluster_id": broker.cluster_id,
+        "controller_id": broker.quorum.leader_id,
+        "brokers": brokers,
+        "cluster_authorized_operations": CLUSTER_OPERATIONS if asked else NOT_ASKED,
+    }
+
+
+def describe_cluster(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DescribeCluster (KIP-700, KIP-919): the cluster's id, its controller and its brokers.
+
+    The controller shown is a broker that clients can reach, as in KRaft. Versions: 0 to 2; 1 tells brokers from
+    controllers (this listener knows brokers), 2 shows fenced brokers on demand.
+    """
+    body = request.body
+    if request.version >= 1 and body.endpoint_type != BROKERS:
+        if body.endpoint_type == CONTROLLERS:
+            raise KafkaError(
+                Error.MISMATCHED_ENDPOINT_TYPE,
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+            )
+        raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {body.endpoint_type}")
+    with_fenced = request.version >= 2 and body.include_fenced_brokers
+    brokers = [
+        {"broker_id": one.broker_id, "is_fenced": one.fenced, **address}
+        for one, address in reachable(broker, request, with_fenced)
     ]
+    return cluster_fields(broker, request, brokers) | {"endpoint_type": BROKERS}
+
+
+def describe_topic_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DescribeTopicPartitions (KIP-966): topics and partitions a page at a time.
+
+    Topics in the order of their names, at most ResponsePartitionLimit partitions an answer (2,000 at the most);
+    NextCursor says where the next page begins. A cursor must name a topic that is asked for. Version: 0.
+    """
+    body = request.body
+    names = sorted({topic.name for topic in body.topics} or broker.image.topics)
+    first_partition = 0
+    if body.cursor is not None:
+        if body.cursor.partition_index < 0 or (body.topics and body.cursor.topic_name not in names):
+            return {"topics": [{"error_code": Error.INVALID_REQUEST, "name": name} for name in names]}
+        names = [name for name in names if name >= body.cursor.topic_name]
+        if names and names[0] == body.cursor.topic_name:
+            first_partition = body.cursor.partition_index
+    left = max(1, min(body.response_partition_limit, PARTITION_LIMIT))
+    topics: list[dict[str, Any]] = []
+    for name in names:
+        if left == 0:
+            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": 0}}
+        answer, shown, complete = described_from(broker, name, first_partition, left)
+        topics.append(answer)
+        left -= shown
+        if not complete:
+            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": first_partition + shown}}
+        first_partition = 0
+    return {"topics": topics, "next_cursor": None}
+
+
+def described_from(broker: Broker, name: str, first: int, limit: int) -> tuple[dict[str, Any], int, bool]:
+    """One topic from a partition on: its answer, how many partitions it shows, whether these are the last."""
+    try:
+        if name not in broker.image.topics:
+            controller.check_topic_name(name)
+        topic = broker.image.topic(name)
+    except KafkaError as error:
+        return {"error_code": error.error, "name": name, "partitions": []}, 0, True
+    numbers = [number for number in topic.partitions if number >= first]
+    shown = {number: topic.partitions[number] for number in numbers[:limit]}
+    answer = topic_fields(broker, topic, shown, TOPIC_OPERATIONS)
+    for partition in answer["partitions"]:
+        # eligible leader replicas: none as long as the ISR is not below min.insync.replicas
+        partition |= {"eligible_leader_replicas": [], "last_known_elr": []}
+    return answer, min(limit, len(numbers)), len(numbers) <= limit

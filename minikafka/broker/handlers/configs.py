@@ -1,0 +1,167 @@
+"""The configs of topics and brokers: what holds and where it comes from, and what may change at run time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.config import (
+    BROKER_CONFIGS,
+    RUN_TIME_BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    Config,
+    Source,
+    Type,
+    Value,
+    check_broker_configs,
+    check_topic_configs,
+    show,
+)
+from minikafka.clock import Now
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
+from minikafka.cluster.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
+
+
+def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes from.
+
+    A topic's configs with their synonyms, strongest level first; a broker's by its id; the name "" shows what is set at
+    run time for all brokers. Versions: 1 to 4; 1 adds sources and synonyms, 3 types and documentation.
+    """
+    results = []
+    for resource in request.body.resources:
+        kind, name, keys = resource.resource_type, resource.resource_name, resource.configuration_keys
+        result: dict[str, Any] = {"resource_type": kind, "resource_name": name, "configs": []}
+        try:
+            for row, value in values(broker, resource):
+                if keys is None or row.name in keys:
+                    result["configs"].append(described(row, value, request))
+        except KafkaError as error:
+            result["error_code"], result["error_message"] = error.error, error.message
+        results.append(result)
+    return {"results": results}
+
+
+def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
+    """Each config of a resource with its value."""
+    config, image, name = broker.config, broker.image, resource.resource_name
+    if resource.resource_type == TOPIC_RESOURCE:
+        controller.check_topic_name(name)
+        image.topic(name)
+        return [(row, config.topic_value(image, broker.node_id, name, row.name)) for row in TOPIC_CONFIGS.values()]
+    if resource.resource_type == BROKER_RESOURCE and name == "":
+        source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
+        return [(BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
+    if resource.resource_type == BROKER_RESOURCE:
+        check_own_id(broker, name, "Broker", " or empty string")
+        return [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
+    raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
+
+
+def described(row: Config, value: Value, request: Call) -> dict[str, Any]:
+    """One config as the answer shows it."""
+    body = request.body
+    answer: dict[str, Any] = {
+        "name": row.name,
+        "value": show(value.value),
+        "read_only": row.name not in RUN_TIME_BROKER_CONFIGS and row.name not in TOPIC_CONFIGS,
+        "config_source": value.source,
+    }
+    if body.include_synonyms:
+        answer["synonyms"] = [{"name": name, "value": text, "source": source} for name, text, source in value.synonyms]
+    if request.version >= 3:
+        answer["config_type"] = row.type
+        answer["documentation"] = row.documentation if body.include_documentation else None
+    return answer
+
+
+def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> None:
+    """A broker answers for its own configs only, and changes no others."""
+    if not name.isdecimal():
+        raise KafkaError(Error.INVALID_REQUEST, f"{what} id must be an integer, but it is: {name}")
+    if name != str(broker.node_id):
+        why = f"Unexpected broker id, expected {broker.node_id}{or_else}, but received {name}"
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
+def alter(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """IncrementalAlterConfigs (KIP-339): change some configs of a topic or of brokers, leave the others.
+
+    SET, DELETE, and for lists APPEND and SUBTRACT. Each resource succeeds or fails as a whole, before anything is
+    written. Of a broker's configs those that stand behind a topic config can change at run time. Versions: 0 and 1, the
+    same fields; 1 is flexible.
+    """
+    body = request.body
+    times_named = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
+    records: list[MetadataRecord] = []
+    results, altered = [], []
+    for resource in body.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        result = {"error_message": None, "resource_type": kind, "resource_name": name}
+        try:
+            if times_named[kind, name] > 1:
+                raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+            new = changes(broker, resource)
+            records += controller.alter_config(kind, name, new)
+            altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
+        except KafkaError as error:
+            result["error_code"], result["error_message"] = error.error, error.message
+        results.append(result)
+    answer = {"responses": results}
+    return answer if body.validate_only else broker.control.change(records, now, answer, "ConfigsAltered", altered)
+
+
+def changes(broker: Broker, resource: Any) -> dict[str, str | None]:
+    """One resource: config -> its new text, or None where it goes back to the default."""
+    table = TOPIC_CONFIGS
+    if resource.resource_type == TOPIC_RESOURCE:
+        check_topic(broker, resource.resource_name)
+    elif resource.resource_type == BROKER_RESOURCE:
+        table = BROKER_CONFIGS
+        if resource.resource_name:
+            check_own_id(broker, resource.resource_name, "Node")
+    else:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+    names = [config.name for config in resource.configs]
+    if len(set(names)) < len(names):
+        raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+    current = broker.image.config(resource.resource_type, resource.resource_name)
+    new = {config.name: change(config, current.get(config.name), table.get(config.name)) for config in resource.configs}
+    kept = {name: text for name, text in new.items() if text is not None}
+    (check_topic_configs if table is TOPIC_CONFIGS else check_broker_configs)(kept)
+    return new
+
+
+def check_topic(broker: Broker, name: str) -> None:
+    """The topic must be there."""
+    if not name:
+        raise KafkaError(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if name not in broker.image.topics:
+        controller.check_topic_name(name)
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def change(config: Any, current: str | None, row: Config | None) -> str | None:
+    """One config's new text."""
+    if config.config_operation == DELETE:
+        return None
+    if config.value is None:
+        raise KafkaError(Error.INVALID_REQUEST, f"Null value not supported for : {config.name}")
+    if config.config_operation == SET:
+        return str(config.value)
+    if config.config_operation not in (APPEND, SUBTRACT):
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {config.config_operation} for {config.name}")
+    if row is None or row.type is not Type.LIST:
+        verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
+        raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
+    parts = [part for part in (row.default if current is None else current).split(",") if part]
+    given = str(config.value).split(",")
+    if config.config_operation == APPEND:
+        return ",".join(parts + [part for part in given if part not in parts])
+    return ",".join(part for part in parts if part not in given)

@@ -1,0 +1,126 @@
+"""Where the records of a partition begin and end: by time, by leader epoch; and a new beginning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.unpacking import Allowance
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+NOTHING = (-1, -1, -1)
+READ_COMMITTED = 1
+MAX_RECORDS = 60_000  # looked at in one ListOffsets: less than a tenth of a second
+
+
+def list_offsets(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ListOffsets (KIP-79): an offset by time, or one end of the log.
+
+    Timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest, -3 the
+    record with the largest timestamp (KIP-734), anything from 0 on the first record whose timestamp is that or later;
+    -1 where there is none. A search by timestamp reads the index, then decompresses one batch up to the record. Of what
+    all the searches of a request may look at there is a limit, which no ordinary batches reach. Where it is reached the
+    answer is an earlier offset, for -3 a later one of the same batch (Apache Kafka goes on). Versions: 2 adds isolation
+    levels, 4 leader epochs, 6 is flexible, 7 knows -3.
+    """
+    topics = []
+    allowance = Allowance(records=MAX_RECORDS)
+    for topic in request.body.topics:
+        times_named = Counter(partition.partition_index for partition in topic.partitions)
+        partitions = [
+            look_up(broker, request, topic.name, partition, allowance)
+            if times_named[partition.partition_index] == 1
+            else refusal(partition.partition_index, Error.INVALID_REQUEST)
+            for partition in {partition.partition_index: partition for partition in topic.partitions}.values()
+        ]
+        topics.append({"name": topic.name, "partitions": partitions})
+    return {"topics": topics}
+
+
+def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> dict[str, Any]:
+    """One partition's answer."""
+    try:
+        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition, allowance)
+    except KafkaError as error:
+        return refusal(partition.partition_index, error.error)
+    answer = {"partition_index": partition.partition_index, "timestamp": timestamp, "offset": offset}
+    return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
+
+
+def refusal(index: int, error: Error) -> dict[str, Any]:
+    return {"partition_index": index, "error_code": error, "timestamp": -1, "offset": -1}
+
+
+def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch), or NOTHING."""
+    epoch = partition.current_leader_epoch if request.version >= 4 else -1
+    replica = broker.replicas.leader(topic, partition.partition_index, epoch)
+    end = replica.last_stable_offset if request.body.isolation_level == READ_COMMITTED else replica.high_watermark
+    if partition.timestamp == LATEST:
+        return -1, end, replica.leader_epoch
+    if partition.timestamp == EARLIEST:
+        return -1, replica.log.log_start_offset, replica.log.epochs.epoch_at(replica.log.log_start_offset)
+    if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
+        newest = replica.log.max_timestamp(allowance)
+        return NOTHING if newest is None else (*newest, replica.log.epochs.epoch_at(newest[1]))
+    if partition.timestamp < 0:
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    found = replica.log.offset_for_timestamp(partition.timestamp, allowance)
+    return found if found is not None and found[1] < end else NOTHING
+
+
+def ends_of_epochs(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """OffsetForLeaderEpoch (KIP-101, KIP-320): where the records of a leader epoch end.
+
+    The answer names the largest epoch up to the one asked for that has records, and its end. A consumer whose leader
+    has changed asks with the epoch of the last record it read: if that epoch ends before its position, the log was cut
+    there. Versions: 2 to 4; 3 brings the replica's id, 4 is flexible.
+    """
+    return {
+        "topics": [
+            {"topic": topic.topic, "partitions": [end_of_epoch(broker, topic.topic, each) for each in topic.partitions]}
+            for topic in request.body.topics
+        ]
+    }
+
+
+def end_of_epoch(broker: Broker, topic: str, asked: Any) -> dict[str, Any]:
+    """One partition's answer."""
+    try:
+        replica = broker.replicas.leader(topic, asked.partition, asked.current_leader_epoch)
+    except KafkaError as error:
+        return {"partition": asked.partition, "error_code": error.error}
+    leader_epoch, end_offset = replica.log.end_offset_for_epoch(asked.leader_epoch)
+    return {"partition": asked.partition, "leader_epoch": leader_epoch, "end_offset": end_offset}
+
+
+def delete_records(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DeleteRecords (KIP-107): forget all records before an offset.
+
+    The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE. Whole segments below it are deleted from
+    disk, here at once, by Apache Kafka with the next pass of retention. Offset -1 means the high watermark, beyond
+    which nothing can be deleted. Versions: 0 to 2, the same fields; 2 is flexible.
+    """
+    topics = []
+    for topic in request.body.topics:
+        partitions = [delete(broker, topic.name, partition) for partition in topic.partitions]
+        topics.append({"name": topic.name, "partitions": partitions})
+    broker.replicas.changed(now)
+    return {"topics": topics}
+
+
+def delete(broker: Broker, topic: str, partition: Any) -> dict[str, Any]:
+    """One partition's answer: its new low watermark, or why not."""
+    answer = {"partition_index": partition.partition_index, "low_watermark": -1, "error_code": Error.NONE}
+    try:
+        if topic in INTERNAL_TOPICS:
+            raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
+        replica = broker.replicas.leader(topic, partition.partition_index)
+        answer["low_watermark"] = replica.delete_records(partition.offset)
+    except KafkaError as error:
+        answer["error_code"] = error.error
+    return answer

@@ -1,0 +1,192 @@
+"""Topics come, grow and go. Each topic of a request has its own verdict: one bad topic does not stop the others, and
+those that are good are decided together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
+from minikafka.clock import Now
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord, Topic
+from minikafka.cluster.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+NO_ID = bytes(16)
+EXCESSIVE = "Excessively large number of partitions per request."
+
+
+def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
+
+    -1 for partitions or replication factor means the broker's default. Versions: 2 to 7; 5 adds the resulting configs
+    to the answer, 7 the topic id.
+    """
+    body = request.body
+    by_default = broker.config["num.partitions"]
+    counts = (len(topic.assignments) or topic.num_partitions for topic in body.topics)
+    partitions = sum(by_default if count == -1 else max(count, 0) for count in counts)
+    topics = len({topic.name for topic in body.topics})
+    defaults = resulting_configs(broker)
+    records: list[MetadataRecord] = []
+    created: list[dict[str, Any]] = []
+
+    def verdict(topic: Any) -> dict[str, Any]:
+        if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
+            raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
+        if topics > controller.MAX_TOPICS_PER_REQUEST:
+            most = controller.MAX_TOPICS_PER_REQUEST
+            raise KafkaError(Error.POLICY_VIOLATION, f"A request may create at most {most} topics.")
+        if topic.name == METADATA_TOPIC:
+            raise KafkaError(Error.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+        controller.check_new_topic_name(topic.name, broker.image)
+        configs = check_topic_configs({config.name: config.value for config in topic.configs})
+        placement = place(broker, topic)
+        topic_id = broker.random_uuid()
+        records.extend(controller.create_topic(topic.name, topic_id, placement, configs))
+        count, factor = len(placement), len(placement[0])
+        created.append({"topic": topic.name, "partitions": count, "replication_factor": factor, "configs": configs})
+        resulting = [
+            row | {"value": configs[row["name"]], "config_source": Source.TOPIC} if row["name"] in configs else row
+            for row in defaults
+        ]
+        return {"topic_id": topic_id, "num_partitions": count, "replication_factor": factor, "configs": resulting}
+
+    answer = {"topics": verdicts(body.topics, verdict)}
+    return answer if body.validate_only else broker.control.change(records, now, answer, "TopicCreated", created)
+
+
+def verdicts(topics: list[Any], verdict: Callable[[Any], dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is answered for each topic: the fields of its verdict, or the error."""
+    times_named = Counter(topic.name for topic in topics)
+    results = []
+    for topic in {topic.name: topic for topic in topics}.values():
+        result = {"name": topic.name, "error_code": Error.NONE, "error_message": None}
+        try:
+            if times_named[topic.name] > 1:
+                raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
+            result |= verdict(topic)
+        except KafkaError as error:
+            result |= {"error_code": error.error, "error_message": error.message}
+        results.append(result)
+    return results
+
+
+def place(broker: Broker, topic: Any) -> controller.Placement:
+    """Where the partitions go: as the client says, or as the controller chooses."""
+    if topic.assignments:
+        for name, value in (("replication factor", topic.replication_factor), ("numPartitions", topic.num_partitions)):
+            if value != -1:
+                what = f"A manual partition assignment was specified, but {name} was not set to -1."
+                raise KafkaError(Error.INVALID_REQUEST, what)
+        [(number, times), *_] = Counter(one.partition_index for one in topic.assignments).most_common(1)
+        if times > 1:
+            what = f"Found multiple manual partition assignments for partition {number}"
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, what)
+        chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
+        return controller.check_placement(broker.image, chosen)
+    partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
+    factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
+    return broker.control.place(partitions, factor)
+
+
+def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
+    """Every config that a new topic has, and where it comes from (KIP-525)."""
+    values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
+    return [{"name": name, "value": show(value.value), "config_source": value.source} for name, value in values.items()]
+
+
+def create_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """CreatePartitions (KIP-195): a topic grows. It can never shrink.
+
+    Count is the new total. Existing partitions and their records stay where they are; only the choice of a partition
+    by key changes, for records to come. Versions: 0 to 3, the same fields; 2 is flexible.
+    """
+    records: list[MetadataRecord] = []
+    grown: list[dict[str, Any]] = []
+
+    def verdict(asked: Any) -> dict[str, Any]:
+        topic = broker.image.topic(asked.name)
+        records.extend(grow(broker, topic, asked))
+        grown.append({"topic": topic.name, "partitions": asked.count, "was": len(topic.partitions)})
+        return {}
+
+    answer = {"results": verdicts(request.body.topics, verdict)}
+    if request.body.validate_only:
+        return answer
+    return broker.control.change(records, now, answer, "PartitionsCreated", grown)
+
+
+def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
+    """The records that add partitions to one topic."""
+    current = len(topic.partitions)
+    new = asked.count - current
+    if new == 0:
+        raise KafkaError(Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
+    if new < 0:
+        raise KafkaError(
+            Error.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {current} partition(s); {asked.count} would not be an increase.",
+        )
+    if new > controller.MAX_PARTITIONS_PER_REQUEST:
+        raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
+    if asked.assignments is not None:
+        if len(asked.assignments) != new:
+            raise KafkaError(
+                Error.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} "
+                "assignment(s) were specified.",
+            )
+        chosen = {current + number: one.broker_ids for number, one in enumerate(asked.assignments)}
+        return controller.create_partitions(topic, controller.check_placement(broker.image, chosen, current))
+    factor = len(topic.partitions[0].replicas)
+    first = topic.partitions[current - 1].replicas[0] + 1
+    return controller.create_partitions(topic, controller.place(broker.image, new, factor, first))
+
+
+def delete(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
+
+    A topic is gone for all clients at once; its files are renamed first and removed in the background. Versions: 1 to
+    6; 5 adds an error message, 6 names topics by id or name.
+    """
+    if request.version >= 6:
+        asked = Counter((one.name, one.topic_id) for one in request.body.topics)
+    else:
+        asked = Counter((name, NO_ID) for name in request.body.topic_names)
+    results: dict[bytes | tuple[str | None, bytes], dict[str, Any]] = {}
+    for (name, topic_id), times in asked.items():
+        try:
+            topic = find(broker, name, topic_id, times)
+        except KafkaError as error:
+            result = {"name": name, "topic_id": topic_id, "error_code": error.error, "error_message": error.message}
+            results[name, topic_id] = result
+            continue
+        result = {"name": topic.name, "topic_id": topic.topic_id, "error_code": Error.NONE, "error_message": None}
+        if topic.topic_id in results:
+            what = "The provided topic name maps to an ID that was already supplied."
+            result |= {"error_code": Error.INVALID_REQUEST, "error_message": what}
+        results[topic.topic_id] = result
+    gone = [result["name"] for result in results.values() if result["error_code"] == Error.NONE]
+    records = [record for name in gone for record in controller.delete_topic(broker.image.topics[name])]
+    answer = {"responses": list(results.values())}
+    return broker.control.change(records, now, answer, "TopicDeleted", [{"topic": name} for name in gone])
+
+
+def find(broker: Broker, name: str | None, topic_id: bytes, times: int) -> Topic:
+    """The topic that is to go. times: how often the request names it this way."""
+    if not broker.config["delete.topic.enable"]:
+        raise KafkaError(Error.TOPIC_DELETION_DISABLED)
+    if times > 1:
+        raise KafkaError(Error.INVALID_REQUEST, f"Duplicate topic {'id' if name is None else 'name'}.")
+    if name is None:
+        if topic_id == NO_ID:
+            raise KafkaError(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        return broker.image.topic_by_id(topic_id)
+    if topic_id != NO_ID:
+        raise KafkaError(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    return broker.image.topic(name)
