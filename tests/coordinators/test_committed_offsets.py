@@ -158,6 +158,26 @@ def test_kip_211_offsets_of_a_group_without_members_expire_by_the_time_of_the_co
     assert party.committed() == -1
 
 
+def test_kip_848_offsets_of_an_empty_group_expire_by_the_time_of_the_commit_not_when_the_last_member_left():
+    party = Party(offsets_retention_minutes=60)
+
+    def beat(epoch, **more):
+        body = {"group_id": "billing", "member_id": "a", "member_epoch": epoch, **more}
+        return party.ask("a", "ConsumerGroupHeartbeat", 1, **body).member_epoch
+
+    epoch = beat(0, rebalance_timeout_ms=60_000, subscribed_topic_names=["orders"], topic_partitions=[])
+    me = {"group_id": "billing", "member_id": "a", "generation_id_or_member_epoch": epoch}
+    partitions = [{"partition_index": 0, "committed_offset": 5}]
+    party.ask("a", "OffsetCommit", 9, **me, topics=[{"name": "orders", "partitions": partitions}])
+    for _ in range(75):  # 50 minutes in which its member lives
+        party.pass_time(40_000)
+        assert beat(epoch) == epoch
+    beat(-1)
+    assert party.committed() == 5
+    party.pass_time(1_500_000)
+    assert party.committed() == -1
+
+
 def test_an_old_client_says_itself_how_long_its_offsets_are_kept(party):
     where = {"partition_index": 0, "committed_offset": 5}
     topics = [{"name": "orders", "partitions": [where]}]
