@@ -94,18 +94,6 @@ def never(trace: Iterable[Event], orders: int) -> list[int]:
     return [offset for offset in range(orders) if offset not in written]
 
 
-def outcome(trace: Iterable[Event], orders: int) -> str:
-    """What has become of the first so many orders, in a sentence."""
-    trace = list(trace)
-    sentences = {
-        (False, False): "each is there once",
-        (True, False): "some are there twice, none is missing",
-        (False, True): "some are missing, none is there twice",
-        (True, True): "some are missing, others are there twice",
-    }
-    return sentences[bool(twice(trace)), bool(never(trace, orders))]
-
-
 def letter(cluster: Cluster, orders: int = 5) -> str:
     """o: each order was written once. 2: an order was written twice. -: an order is missing."""
     return "2" if twice(cluster.trace) else "-" if never(cluster.trace, orders) else "o"
