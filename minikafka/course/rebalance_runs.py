@@ -197,7 +197,7 @@ def what_came_out(trace: Iterable[Event]) -> str:
     if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):
         return "two members work on one partition"
     d_reads = any(takes and member == "D" for _, _, member, takes in changes(events))
-    return "D gets its partition, only sooner" if d_reads else "D gets nothing: C still has it"
+    return "D gets its partition, only sooner" if d_reads else "the coordinator refuses: P5 is C's"
 
 
 def moved(assignor: str, before: Iterable[str], after: Iterable[str], partitions: int = 8) -> int:

@@ -91,4 +91,4 @@ def test_kip_429_who_hands_out_everything_at_once_gives_a_partition_two_owners(a
     with busy_group(assignor) as cluster:
         assert what_came_out(cluster.trace) == found
         joins = next(at for at, event in enumerate(cluster.trace) if event.at > NEWCOMER_MS)
-        assert what_came_out(cluster.trace[:joins]) == "D gets nothing: C still has it"
+        assert what_came_out(cluster.trace[:joins]) == "the coordinator refuses: P5 is C's"
