@@ -114,6 +114,19 @@ def how_the_lag_goes(trace: Iterable[Event]) -> str:
     return f"up to {highest} and back, again and again" if falls > 1 else "more and more"
 
 
+def busy_and_quiet() -> Cluster:
+    """50 orders a second, which billing reads, and three refunds, one an hour, since support died."""
+    cluster = Cluster(seed=3)
+    cluster.create_topic("orders", partitions=1)
+    cluster.create_topic("refunds", partitions=1)
+    shop = cluster.producer(client_id="shop")
+    refunds_pile_up(cluster, shop)
+    start(cluster, "billing", processing_ms=10)
+    cluster.start(sell, cluster, shop, 50, 1)
+    cluster.run(seconds=13)
+    return cluster
+
+
 def oldest_waits(cluster: Cluster, group: str) -> list[tuple[str, int, float]]:
     """(topic, lag, seconds since the first record was written that isn't committed), for each partition of a group."""
     now = MIDNIGHT_MS + cluster.now_ms
