@@ -104,6 +104,11 @@ class Accumulator:
         self.queues: dict[TopicPartition, deque[Batch]] = {}
         self.incomplete: dict[Batch, None] = {}  # in order of creation; sent and unsent
 
+    def is_filling(self, topic: str, partition: int) -> bool:
+        """Whether the partition's last batch takes more."""
+        queue = self.queues.get(TopicPartition(topic, partition))
+        return not queue[-1].closed if queue else False
+
     def append(
         self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
     ) -> Placed:

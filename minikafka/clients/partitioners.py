@@ -1,10 +1,9 @@
 """Which partition a record goes to: the Java client's rules.
 
 With a key: murmur2(key) with the sign bit masked, modulo the number of partitions. Without a key: uniform sticky
-(KIP-794, since 3.3): stay with one partition until batch_size bytes went there, or twice that if the last batch is not
-full, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.) What the
-Java client adds and we leave out: it prefers partitions whose brokers answer faster
-(partitioner.adaptive.partitioning.enable).
+(KIP-794, since 3.3): stay with one partition until batch_size bytes went there, or twice that while a batch that is not
+full waits there, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.) Left out:
+the Java client prefers partitions whose brokers answer faster (partitioner.adaptive.partitioning.enable).
 """
 
 from __future__ import annotations
@@ -28,11 +27,12 @@ class Choice(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """What a partitioner knows of a topic: all partitions in order, and those whose leader is known."""
+    """What a partitioner knows of a topic: all, those with a leader, and whether one's last batch takes more."""
 
     topic: str
     all: list[int]
     available: list[int]
+    is_filling: Callable[[int], bool]
 
 
 class Unplaced(NamedTuple):
@@ -49,8 +49,8 @@ class Partitioner:
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         raise NotImplementedError
 
-    def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
-        """A record went there; batch_full: its batch takes no more. Tells a sticky partitioner when to move on."""
+    def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
+        """A record went there."""
 
 
 def murmur2(data: bytes) -> int:
@@ -82,7 +82,7 @@ class DefaultPartitioner(Partitioner):
 
     def __init__(self, random: Callable[[], float], batch_size: int = 16384, ignore_keys: bool = False) -> None:
         self._random = random
-        self._batch_size = batch_size
+        self._batch_size = max(batch_size, 1)
         self._ignore_keys = ignore_keys
         self._sticky: dict[str, tuple[int, int]] = {}  # topic -> partition, bytes that went there
 
@@ -91,28 +91,28 @@ class DefaultPartitioner(Partitioner):
             hashed = murmur2(record.key)
             count = len(partitions.all)
             return Choice(to_positive(hashed) % count, Reason("murmur2", f"murmur2(key) % {count}"), hashed)
-        partition, _ = self._sticky.get(partitions.topic, (-1, 0))
+        partition = self._move_on(partitions)  # what waited there may have been sent meanwhile
         if partition in partitions.all:
             return Choice(partition, STICKS)
-        partition = self._pick(partitions)
-        self._sticky[partitions.topic] = (partition, 0)
-        return Choice(partition, BEGINS_TO_STICK)
+        return Choice(self._stick(partitions), BEGINS_TO_STICK)
 
-    def appended(self, topic: str, partition: int, size_bytes: int, batch_full: bool, partitions: Partitions) -> None:
-        sticky, sent = self._sticky.get(topic, (-1, 0))
-        if sticky != partition:
-            return
-        sent += size_bytes
-        # A half-filled batch is not left behind, unless it keeps us for twice the size
-        # (BuiltInPartitioner.updatePartitionInfo).
-        if (sent >= self._batch_size and batch_full) or sent >= 2 * self._batch_size:
-            self._sticky[topic] = (self._pick(partitions), 0)
-        else:
-            self._sticky[topic] = (partition, sent)
+    def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
+        sticky, sent = self._sticky.get(partitions.topic, (-1, 0))
+        if sticky == partition:
+            self._sticky[partitions.topic] = (partition, sent + size_bytes)
+            self._move_on(partitions)
 
-    def _pick(self, partitions: Partitions) -> int:
+    def _move_on(self, partitions: Partitions) -> int:
+        """A half-filled batch is not left behind, unless it keeps us for twice the size (RecordAccumulator)."""
+        partition, sent = self._sticky.get(partitions.topic, (-1, 0))
+        most = self._batch_size * (2 if partitions.is_filling(partition) else 1)
+        return self._stick(partitions) if sent >= most else partition
+
+    def _stick(self, partitions: Partitions) -> int:
         pool = partitions.available or partitions.all
-        return pool[int(self._random() * len(pool))]
+        picked = pool[int(self._random() * len(pool))]
+        self._sticky[partitions.topic] = (picked, 0)
+        return picked
 
 
 class RoundRobinPartitioner(Partitioner):

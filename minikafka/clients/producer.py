@@ -18,6 +18,7 @@ when only the answer was lost, and batches that are in flight together may chang
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minikafka.clients.accumulator import Accumulator, Batch, Headers, record_size
@@ -93,12 +94,12 @@ class Producer(Client):
         known = self.metadata.partitions(topic)
         assert known, "the shell waits for metadata first"
         available = [number for number, each in known.items() if each.leader is not None]
-        partitions = Partitions(topic, list(known), available)
+        partitions = Partitions(topic, list(known), available, partial(self.accumulator.is_filling, topic))
         choice = self._choose(partitions, Unplaced(key, value, original), partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)
         future, size_bytes, batch, filled = self.accumulator.append(target, self.now_ms, timestamp, key, value, headers)
-        self.partitioner.appended(topic, choice.partition, size_bytes, batch.closed, partitions)
+        self.partitioner.appended(choice.partition, size_bytes, partitions)
         if self.trace:
             self.trace.emit(
                 "PartitionChosen",

@@ -33,10 +33,8 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
     def __repr__(self) -> str:
-        return (
-            f"RecordMetadata(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
-            f"timestamp={self.timestamp})"
-        )
+        where = f"topic={self.topic!r}, partition={self.partition}, offset={self.offset}"
+        return f"RecordMetadata({where}, timestamp={self.timestamp})"
 
 
 class OffsetAndTimestamp(NamedTuple):

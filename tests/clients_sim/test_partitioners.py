@@ -28,8 +28,13 @@ JAVA = {
 }
 
 
-def three(available=(0, 1, 2)):
-    return Partitions("orders", [0, 1, 2], list(available))
+def topic(count, available=None, filling=False):
+    everyone = list(range(count))
+    return Partitions("orders", everyone, everyone if available is None else available, lambda partition: filling)
+
+
+def three(available=(0, 1, 2), filling=False):
+    return topic(3, list(available), filling)
 
 
 def seeded(seed=7):
@@ -53,14 +58,14 @@ def test_a_negative_hash_is_masked_and_not_made_absolute():
 
 @given(st.binary(), st.integers(1, 50))
 def test_a_key_always_goes_to_the_same_partition_while_the_count_stays(key, count):
-    partitions = Partitions("orders", list(range(count)), list(range(count)))
+    partitions = topic(count)
     first, second = (DefaultPartitioner(seeded(seed)).choose(Unplaced(key), partitions) for seed in (1, 2))
     assert first.partition == second.partition == (kafka_python_murmur2(key) & 0x7FFFFFFF) % count
 
 
 def test_a_key_may_move_when_the_count_grows():
     rule = DefaultPartitioner(seeded())
-    before = {rule.choose(Unplaced(b"%d" % n), Partitions("t", [0, 1, 2], [])).partition for n in range(9)}
+    before = {rule.choose(Unplaced(b"%d" % n), three([])).partition for n in range(9)}
     moved = [
         n for n in range(9) if len({to_positive(murmur2(b"%d" % n)) % 3, to_positive(murmur2(b"%d" % n)) % 4}) == 2
     ]
@@ -72,12 +77,12 @@ def test_a_key_goes_to_its_partition_even_if_that_has_no_leader():
     assert choice.partition == to_positive(murmur2(b"21")) % 3
 
 
-def sticky_run(batch_size, sizes, full):
+def sticky_run(batch_size, sizes, filling_when_chosen, filling_afterwards):
     rule, chosen = DefaultPartitioner(seeded(), batch_size), []
     for size in sizes:
-        choice = rule.choose(Unplaced(), three())
+        choice = rule.choose(Unplaced(), three(filling=filling_when_chosen))
         chosen.append(choice.partition)
-        rule.appended("orders", choice.partition, size, full, three())
+        rule.appended(choice.partition, size, three(filling=filling_afterwards))
     return chosen
 
 
@@ -86,22 +91,28 @@ def changes(chosen):
 
 
 def test_kip_794_without_a_key_records_stay_together_until_batch_size_bytes_went_there():
-    chosen = sticky_run(1000, [100] * 1000, full=True)
+    chosen = sticky_run(1000, [100] * 1000, False, False)
     assert all(place % 10 == 0 for place in changes(chosen))
     assert set(chosen) == {0, 1, 2}
 
 
 def test_kip_794_a_half_filled_batch_is_not_left_behind_before_twice_the_size():
-    chosen = sticky_run(1000, [100] * 1000, full=False)
+    chosen = sticky_run(1000, [100] * 1000, True, True)
     assert all(place % 20 == 0 for place in changes(chosen))
     assert set(chosen) == {0, 1, 2}
+
+
+def test_kip_794_where_nothing_waits_any_more_batch_size_bytes_are_enough():
+    chosen = sticky_run(1000, [100] * 1000, False, True)
+    assert all(place % 10 == 0 for place in changes(chosen))
+    assert any(place % 20 for place in changes(chosen))
 
 
 def test_without_a_key_only_partitions_with_a_leader_are_chosen():
     rule = DefaultPartitioner(seeded(), 1)
     for _ in range(50):
         choice = rule.choose(Unplaced(), three(available=[1]))
-        rule.appended("orders", choice.partition, 10, True, three(available=[1]))
+        rule.appended(choice.partition, 10, three(available=[1]))
         assert choice.partition == 1
 
 
@@ -110,7 +121,7 @@ def test_ignore_keys_spreads_keyed_records_too():
     chosen = set()
     for _ in range(50):
         choice = rule.choose(Unplaced(b"alice"), three())
-        rule.appended("orders", choice.partition, 10, True, three())
+        rule.appended(choice.partition, 10, three())
         chosen.add(choice.partition)
     assert chosen == {0, 1, 2}
 
