@@ -81,6 +81,7 @@
     const svg = at('drawing');
     if (chosen !== layout) {
       layout = chosen;
+      svg.setAttribute('role', layout.known.some(shape => shape && shape.act) ? 'group' : 'img');
       elements.forEach(element => element && element.node.remove());
       elements = [];
       for (let shape = 0; shape < layout.shapes; shape++) {

@@ -1,0 +1,84 @@
+"""Levers on the stage, in JupyterLab: a click on a card changes the run, the frame stays, and nothing breaks without a
+kernel.
+"""
+
+import nbformat
+import pytest
+
+from tests.browser.jupyter import Lesson, chromium, jupyter_lab
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+RUN = """
+from minikafka import Cluster
+from minikafka.course import levers
+
+cluster = Cluster(seed=7)
+cluster.create_topic("orders", partitions=6)
+
+def sell(cluster, shop):
+    while True:
+        shop.send("orders", value="order")
+        cluster.sleep(0.5)
+
+def bill(consumer):
+    for _ in consumer:
+        pass
+
+cluster.start(sell, cluster, cluster.producer(client_id="shop"))
+for letter in "AB":
+    cluster.start(bill, cluster.consumer("orders", group_id="billing", client_id=f"consumer {letter}"))
+cluster.run(seconds=30)
+"""
+SHOW = "levers.rebalance(cluster, since_ms=3000)"
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("levers")
+    cells = [nbformat.v4.new_code_cell(RUN), nbformat.v4.new_code_cell(SHOW), nbformat.v4.new_markdown_cell("After.")]
+    nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb")
+    with (
+        chromium() as browser,
+        jupyter_lab(folder) as server,
+        browser.new_context(viewport={"width": 1366, "height": 900}) as context,
+    ):
+        opened = Lesson(context.new_page(), server, "levers.ipynb")
+        opened.open()
+        opened.run_all()
+        yield opened
+
+
+def test_after_a_run_the_picture_has_come_into_view(lesson):
+    frame = lesson.page.locator(".jp-OutputArea iframe").first
+    lesson.page.wait_for_function("frame => frame.getBoundingClientRect().top < 400", arg=frame.element_handle())
+
+
+def test_a_click_on_a_card_changes_the_run_from_that_moment_in_the_same_frame(lesson):
+    picture = lesson.picture()
+    for _ in range(8):
+        picture.click("on")
+    here, frame = picture.step(), lesson.page.locator(".jp-OutputArea iframe").first.element_handle()
+    picture.frame.locator("rect[data-act='freeze consumer A']").click()
+    picture.frame.wait_for_selector("#ticks .flag", state="attached")
+    assert picture.step() >= here and lesson.page.evaluate("frame => frame.isConnected", frame)
+    picture.focus("scrub")
+    picture.press("End")
+    picture.frame.wait_for_function("document.getElementById('drawing').textContent.includes('frozen')")
+    assert 'cluster.freeze("consumer A")' in lesson.page.inner_text(".jp-OutputArea >> nth=1")
+    assert picture.violations() == []
+
+
+def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
+    lesson.command("docmanager:save")
+    lesson.restart_kernel()
+    lesson.open()
+    picture = lesson.picture()
+    assert picture.step() == 0
+    picture.click("on")
+    picture.frame.locator("rect[data-act='crash consumer A']").click()
+    picture.frame.wait_for_selector("#said.note")
+    assert "Run this cell again" in picture.sentence()
+    lesson.page.wait_for_function("() => !document.querySelector('.jupyter-widgets:not([hidden])')")
+    assert "Error displaying widget" not in lesson.page.inner_text(".jp-Notebook")
