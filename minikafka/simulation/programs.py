@@ -65,6 +65,9 @@ class Program:
         return f"<program {self.name}: {self.state}{at}>"
 
 
+GIVE_THE_CLUSTER = "Give it its cluster as an argument: cluster.start(program, cluster)."
+
+
 class Programs:
     """All programs of a cluster. `crash` is called for a program that reaches the call it is to crash at."""
 
@@ -96,7 +99,10 @@ class Programs:
         for program in self.all:
             if program.greenlet is here and program.alive:
                 return program
-        if getattr(here, "is_program", False):
+        owner = getattr(here, "programs", self)
+        if owner is not self:  # a replayed program that still has the first run's cluster, say
+            raise RuntimeError(f"this program runs on another cluster. {GIVE_THE_CLUSTER}")
+        if hasattr(here, "programs"):
             self._end_dead_call(here)
         return None
 
@@ -214,7 +220,7 @@ class Programs:
         return condition() or (deadline_ms is not None and deadline_ms <= self._clock.now_ms)
 
     def _run(self, program: Program) -> None:
-        greenlet.getcurrent().is_program = True
+        greenlet.getcurrent().programs = self
         try:
             program.result = program.function(*program.args, **program.kwargs)
         except Exception as error:

@@ -62,7 +62,7 @@ class RebalanceLive:
 
         try:
             trace = self.rerun(changes)
-        except ValueError as error:  # it can't be done at this moment: say so and keep the picture
+        except (ValueError, RuntimeError) as error:  # it can't be done at this moment: say so and keep the picture
             self.line.value = f"<b>{escape(str(error))}</b>"
             self.stage.say(str(error))
             return

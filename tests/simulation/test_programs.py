@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka import Cluster
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.programs import CALLS_AT_ONCE, Program
@@ -167,3 +168,16 @@ def test_an_interrupt_in_a_program_ends_the_run_and_the_program(house):
         house.run(100)
     house.run(100)
     assert running.state == "failed"
+
+
+def test_a_program_that_keeps_the_first_runs_cluster_is_told_so_when_the_run_is_replayed():
+    with Cluster() as cluster:
+
+        def nap():
+            while True:
+                cluster.sleep(1)
+
+        cluster.start(nap)
+        cluster.run(seconds=5)
+        with pytest.raises(RuntimeError, match=r"another cluster.*cluster\.start\(program, cluster\)"):
+            cluster.replay(3000)
