@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,17 +23,21 @@ def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0]
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def imports(path: Path) -> set[str]:
     """The modules that a file imports, wherever in it; those for the type checker alone don't count."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            node.body = []
+    checks = [node for node in nodes(path) if isinstance(node, ast.If)]
+    for_types = [each for node in checks if getattr(node.test, "id", "") == "TYPE_CHECKING" for each in node.body]
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node not in for_types:
             package = ["minikafka", *path.relative_to(PACKAGE).parts[: -node.level]] if node.level else []
             found.add(".".join([*package, *filter(None, [node.module])]))
     return found
@@ -70,7 +75,7 @@ def test_the_core_makes_no_random_source():
     """It is handed one."""
     for path in core():
         assert "random" not in imports(path), path
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Call):
                 called = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 assert called not in ("Random", "SystemRandom", "seed", "urandom", "uuid4"), f"{path}:{node.lineno}"
@@ -80,9 +85,8 @@ def test_the_core_touches_no_file():
     """It is handed a disk. The schema of the messages is a part of the program, and a picture is saved on request."""
     modules = {"os", "io", "pathlib", "shutil", "tempfile", "fcntl", "msvcrt"}
     for path in [path for path in core() if room(path) != "theatre" and path.name != "messages.py"]:
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         assert not modules & {name.split(".")[0] for name in imports(path)}, path
-        assert "open" not in {getattr(node.func, "id", "") for node in nodes if isinstance(node, ast.Call)}, path
+        assert "open" not in {getattr(node.func, "id", "") for node in nodes(path) if isinstance(node, ast.Call)}, path
 
 
 def test_the_theatre_knows_only_the_trace():
@@ -105,7 +109,7 @@ def test_nobody_reads_back_from_a_sentence_what_happened():
         return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "why"
 
     for path in PYTHON_FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             asks = isinstance(node, ast.Compare) and any(map(sentence, [node.left, *node.comparators]))
             looks = isinstance(node, ast.Attribute) and node.attr in ("startswith", "endswith") and sentence(node.value)
             assert not asks and not looks, f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -143,7 +147,7 @@ def test_a_file_fits_the_head_and_a_function_the_screen():
         text = path.read_text(encoding="utf-8")
         if len(text.splitlines()) >= (600 if path in first else 400):
             long.append(f"{path.relative_to(ROOT)}: {len(text.splitlines())} lines")
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(path):
             if isinstance(node, functions) and node.end_lineno - node.lineno >= 60:
                 long.append(f"{path.relative_to(ROOT)}: {node.name} has {node.end_lineno - node.lineno + 1} lines")
     assert long == []
