@@ -1,8 +1,9 @@
 """`make bench`: minikafka beside a one-node Apache Kafka, the same clients, in one run, taking turns in who goes first.
 
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
-memory); its spread is that of the rounds. Then the rebalance of a large simulated group, which has no counterpart.
-With --against, another version of minikafka takes the place of Apache Kafka: what a change costs.
+memory); its spread is that of the rounds. Then what has no counterpart: the rebalance of a large simulated group, and
+what a learner feels of a picture. With --against, another version of minikafka takes the place of Apache Kafka: what a
+change costs.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench import measures, rebalance
+from tests.bench import measures, pictures, rebalance
 from tests.kafka import ApacheKafka, answers, java_missing
 
 MINIKAFKA, APACHE, OTHER = "minikafka", "Apache Kafka", "the other"
@@ -117,16 +118,19 @@ def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
     parser.add_argument("--quick", action="store_true", help="two rounds with a quarter of the records")
-    parser.add_argument("--only", choices=("brokers", "rebalance"), help="one half of it")
+    parser.add_argument("--only", choices=("brokers", "rebalance", "pictures"), help="one part of it")
     parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
     args = parser.parse_args()
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
-    if args.only != "rebalance":
+    if args.only in (None, "brokers"):
         compare_brokers(args)
-    if args.only != "brokers":
+    if args.only in (None, "rebalance"):
         print("rebalance", flush=True)
         print("\n" + rebalance.table(rebalance.measure()))
+    if args.only in (None, "pictures"):
+        print("pictures", flush=True)
+        print("\n" + pictures.table())
 
 
 def compare_brokers(args):

@@ -2,49 +2,22 @@
 kernel.
 """
 
-import nbformat
 import pytest
 
 from tests.browser.jupyter import Lesson, chromium, jupyter_lab
+from tests.browser.levers import a_group_with_levers
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
-
-RUN = """
-from minikafka import Cluster
-from minikafka.course import levers
-
-cluster = Cluster(seed=7)
-cluster.create_topic("orders", partitions=6)
-
-def sell(cluster, shop):
-    while True:
-        shop.send("orders", value="order")
-        cluster.sleep(0.5)
-
-def bill(consumer):
-    for _ in consumer:
-        pass
-
-cluster.start(sell, cluster, cluster.producer(client_id="shop"))
-for letter in "AB":
-    cluster.start(bill, cluster.consumer("orders", group_id="billing", client_id=f"consumer {letter}"))
-cluster.run(seconds=30)
-"""
-SHOW = "levers.rebalance(cluster, since_ms=3000)"
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-
 
 @pytest.fixture(scope="module")
 def lesson(tmp_path_factory):
     folder = tmp_path_factory.mktemp("levers")
-    cells = [nbformat.v4.new_code_cell(RUN), nbformat.v4.new_code_cell(SHOW), nbformat.v4.new_markdown_cell("After.")]
-    nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb")
     with (
         chromium() as browser,
         jupyter_lab(folder) as server,
         browser.new_context(viewport={"width": 1366, "height": 900}) as context,
     ):
-        opened = Lesson(context.new_page(), server, "levers.ipynb")
+        opened = Lesson(context.new_page(), server, a_group_with_levers(folder))
         opened.open()
         opened.run_all()
         yield opened

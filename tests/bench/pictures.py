@@ -1,0 +1,78 @@
+"""What a learner feels of a picture: the time from a click on a member's card to the first changed frame, in JupyterLab
+with its kernel, and the frames a second while a large picture moves.
+"""
+
+import statistics
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+from minikafka.course import demo
+from minikafka.theatre import picture
+from tests.browser.jupyter import Lesson, chromium, jupyter_lab
+from tests.browser.levers import a_group_with_levers
+
+CLICKS = 10
+CLICK = """lever => new Promise(done => {
+  const drawing = document.getElementById('drawing'), began = performance.now();
+  new MutationObserver((_, seen) => {
+    seen.disconnect();
+    requestAnimationFrame(() => done(performance.now() - began));
+  }).observe(drawing, { childList: true });
+  lever.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+})"""
+FRAMES = """seconds => new Promise(done => {
+  const times = [];
+  const turn = now => {
+    times.push(now);
+    if (now - times[0] < seconds * 1000) requestAnimationFrame(turn);
+    else done(times);
+  };
+  document.getElementById('go').click();
+  requestAnimationFrame(turn);
+})"""
+
+
+def table():
+    with chromium() as browser:
+        clicks = milliseconds_of_clicks(browser)
+        frames = frame_times(browser)
+    middle, slow = statistics.median(frames), statistics.quantiles(frames, n=20)[-1]
+    return (
+        f"click to first changed frame: {statistics.median(clicks):.0f} ms, median of {len(clicks)} "
+        f"({min(clicks):.0f} to {max(clicks):.0f})\n"
+        f"a frame while two groups play beside each other: {middle:.1f} ms median, {slow:.1f} ms at 95 %, "
+        f"{1000 / statistics.mean(frames):.0f} a second"
+    )
+
+
+def milliseconds_of_clicks(browser):
+    """Freeze and undo, by turns."""
+    with tempfile.TemporaryDirectory(prefix="minikafka-bench-") as place:
+        folder, found = Path(place), []
+        with jupyter_lab(folder) as server, browser.new_context(viewport={"width": 1366, "height": 900}) as context:
+            lesson = Lesson(context.new_page(), server, a_group_with_levers(folder))
+            lesson.open()
+            lesson.run_all()
+            shown = lesson.picture()
+            for number in range(CLICKS):
+                shown.focus("scrub")
+                shown.press("Home")
+                for _ in range(8):
+                    shown.press("ArrowRight")
+                lever = f"rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
+                found.append(shown.frame.locator(lever).evaluate(CLICK))
+        return found
+
+
+def frame_times(browser):
+    """Milliseconds between frames."""
+    traces = [demo.rebalance(protocol, "A freezes", seed=7) for protocol in ("range", "cooperative-sticky")]
+    with tempfile.TemporaryDirectory(prefix="minikafka-bench-") as place:
+        path = Path(place) / "page.html"
+        picture("rebalance", traces[0], beside=traces[1], since_ms=demo.SINCE_MS).save(path)
+        page = browser.new_page(viewport={"width": 1366, "height": 900})
+        page.goto(path.as_uri())
+        page.select_option("#speed", "4")
+        times = page.evaluate(FRAMES, 6)
+    return [after - before for before, after in pairwise(times)]

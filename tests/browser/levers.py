@@ -1,0 +1,34 @@
+"""A notebook of two cells: a group of two members on six partitions, and its picture with levers."""
+
+import nbformat
+
+RUN = """
+from minikafka import Cluster
+from minikafka.course import levers
+
+cluster = Cluster(seed=7)
+cluster.create_topic("orders", partitions=6)
+
+def sell(cluster, shop):
+    while True:
+        shop.send("orders", value="order")
+        cluster.sleep(0.5)
+
+def bill(consumer):
+    for _ in consumer:
+        pass
+
+cluster.start(sell, cluster, cluster.producer(client_id="shop"))
+for letter in "AB":
+    cluster.start(bill, cluster.consumer("orders", group_id="billing", client_id=f"consumer {letter}"))
+cluster.run(seconds=30)
+"""
+SHOW = "levers.rebalance(cluster, since_ms=3000)"
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+
+
+def a_group_with_levers(folder):
+    """Write it; returns its name."""
+    cells = [nbformat.v4.new_code_cell(RUN), nbformat.v4.new_code_cell(SHOW), nbformat.v4.new_markdown_cell("After.")]
+    nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb")
+    return "levers.ipynb"
