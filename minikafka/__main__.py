@@ -1,4 +1,4 @@
-"""The command line: `minikafka serve | demo | doctor | lesson | class`. Each command imports only its own part."""
+"""The command line: `minikafka serve | demo | gallery | doctor | lesson | class`. Each imports only its own part."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ Server properties are Apache Kafka's defaults, with these differences:
   compression.type                  only producer: batches stay as the producer compressed them
   group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
 """
+COMMANDS = "serve | demo | gallery | doctor | lesson | class"
 TYPED = 60  # characters of what was typed that an error repeats
 
 
@@ -31,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     commands = Parser(
         prog="minikafka", description="A small real Kafka, and a course that runs on it."
     )
-    chosen = commands.add_subparsers(dest="command", required=True, metavar="serve | demo | doctor | lesson | class")
+    chosen = commands.add_subparsers(dest="command", required=True, metavar=COMMANDS)
     serve = chosen.add_parser(
         "serve",
         help="run a broker that any Kafka client can use",
@@ -47,6 +48,13 @@ def parser() -> argparse.ArgumentParser:
         "Or show the group of a trace that `minikafka serve --trace FILE` wrote.",
     )
     add_demo_options(demo)
+    gallery = chosen.add_parser(
+        "gallery",
+        help="write the lessons' pictures as a folder for a web host",
+        description="Run the lessons' cells, and write their pictures to a folder of static files: one page a picture, "
+        "and a list, index.html. Any web host can serve it, or open it as files. It takes about a minute.",
+    )
+    gallery.add_argument("folder", metavar="DIR", help="a new folder, an empty one, or an older gallery")
     chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
     lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy to my/.")
     lesson.add_argument("number", help="the lesson's number, for example 05")
@@ -120,6 +128,8 @@ def main(argv: list[str] | None = None) -> int:
         from minikafka.server.serve import main as run
     elif args.command == "demo":
         from minikafka.course.demo import main as run
+    elif args.command == "gallery":
+        from minikafka.course.gallery import main as run
     elif args.command == "doctor":
         from minikafka.course.doctor import main as run
     elif args.command == "class":

@@ -40,7 +40,7 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
         "tests/datasets/test_replay.py", "tests/house/test_wheels.py", "tests/notebooks/",
         "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
-        "tests/theatre/test_hostile_names.py")  # fmt: skip
+        "tests/theatre/test_hostile_names.py", "tests/theatre/test_lessons.py")  # fmt: skip
 
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.

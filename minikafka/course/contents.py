@@ -129,6 +129,11 @@ def words(markdown: str) -> int:
     return len(re.findall(r"[A-Za-z0-9][\w'.,/-]*", text))
 
 
+def plays(source: str) -> bool:
+    """Whether a cell with this source shows a picture."""
+    return ".play(" in source or "levers." in source
+
+
 def _minutes(cell: dict[str, Any]) -> float:
     source = cell["source"]
     if cell["cell_type"] == "markdown":
@@ -138,7 +143,7 @@ def _minutes(cell: dict[str, Any]) -> float:
         return 0.0 if about["exercise"] == "exit ticket" else float(about.get("minutes", EXERCISE_MINUTES))
     if "check" in about:
         return 0.0  # part of the exercise
-    picture = PICTURE_MINUTES * (".play(" in source or "levers." in source)
+    picture = PICTURE_MINUTES * plays(source)
     asked = PREDICTION_MINUTES * len(_predictions(cell))
     lines = 0 if "setup" in cell["metadata"].get("tags", []) else len(source.splitlines())
     return RUN_MINUTES + CODE_LINE_MINUTES * lines + picture + asked

@@ -559,6 +559,7 @@
   function lever(node, s) {
     if (!s.act) { if (node.dataset.act) for (const name of ['data-act', 'role', 'tabindex', 'aria-label']) node.removeAttribute(name); return; }
     node.dataset.act = s.act;
+    at('drawing').setAttribute('role', 'group');  // an image would hide the levers in it
     node.setAttribute('role', 'button');
     node.setAttribute('tabindex', '0');
     node.setAttribute('aria-label', s.tip || s.act);

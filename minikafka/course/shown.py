@@ -1,0 +1,101 @@
+"""The pictures that a lesson shows: its cells are run as a notebook runs them, without Jupyter.
+
+Only the cells that lead to a picture are run: those that play one, and those that make a name which a later one of
+these uses. What differs from run to run (cells tagged `nbval-ignore-output`: real clients, this machine) is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.course.contents import Contents, plays
+from minikafka.theatre.picture import Picture
+
+FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One picture of a lesson, and where it stands: lesson "05", the cell's id, the heading above it.
+
+    levers: in the lesson it is a live one, with controls; this is how it begins.
+    """
+
+    lesson: str
+    cell: str
+    heading: str
+    picture: Picture
+    levers: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.lesson}-{self.cell}"
+
+
+def shown(lesson: Contents) -> Iterator[Shown]:
+    """Every picture of a lesson, in its order. What cells print is lost; a cell that fails raises."""
+    headings = {cell["id"]: section.heading for section in lesson.sections for cell in section.cells}
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in leading_to_pictures(lesson.code):
+        try:
+            value = _run(cell, f"lesson {lesson.number}, {cell['id']}", names)
+        except ModuleNotFoundError as error:
+            if error.name != "ipywidgets":  # levers need it
+                raise
+            continue
+        picture = value if isinstance(value, Picture) else getattr(value, "picture", None)
+        if isinstance(picture, Picture) and picture.scenes:
+            yield Shown(lesson.number, cell["id"], headings[cell["id"]], picture, levers=picture is not value)
+
+
+def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that play one, and those before them that make a name which they use."""
+    chosen: list[dict[str, Any]] = []
+    wanted: set[str] = set()
+    for cell in reversed(cells):
+        if "nbval-ignore-output" in cell["metadata"].get("tags", []):
+            continue
+        made, used = _names(cell["source"])
+        if plays(cell["source"]) or made & wanted:
+            chosen.insert(0, cell)
+            wanted = (wanted - made) | used
+    return chosen
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """The names that a cell makes, and those that it uses and has not made in a line before."""
+    tree = ast.parse(source)
+    made: dict[str, int] = {}
+    for node in _at_top_level(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            made.setdefault(node.id, node.lineno)
+        elif isinstance(node, FUNCTIONS):
+            made.setdefault(node.name, node.lineno)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            made |= {(alias.asname or alias.name).split(".")[0]: node.lineno for alias in node.names}
+    loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    return set(made), {node.id for node in loads if made.get(node.id, node.lineno) >= node.lineno}
+
+
+def _at_top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """What is in no function and in no class, in the order of lines."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            yield from _at_top_level(node)
+
+
+def _run(cell: dict[str, Any], where: str, names: dict[str, Any]) -> Any:
+    """The value of a cell: that of the expression at its end."""
+    tree = ast.parse(cell["source"])
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(tree, f"<{where}>", "exec"), names)
+        if isinstance(last, ast.Expr):
+            return eval(compile(ast.Expression(last.value), f"<{where}>", "eval"), names)
+    return None
