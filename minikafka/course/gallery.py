@@ -17,6 +17,7 @@ from pathlib import Path
 from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.shown import Shown, leading_to_pictures, shown
+from minikafka.theatre.drawing import NARROW
 from minikafka.theatre.page import colours
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import counted, escape
@@ -90,7 +91,7 @@ def pages(of: tuple[Contents, list[Shown]]) -> Iterator[tuple[str, str]]:
         links += [f'<a href="{other.name}.html">{word}</a>' for word, other in neighbours]
         nav = f'<nav aria-label="gallery">{" ".join(links)}</nav>'
         yield f"{each.name}.html", picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1)
-        yield f"{each.name}.svg", picture.svg(still(picture))
+        yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
 
 
 def without_levers(each: Shown) -> Picture:

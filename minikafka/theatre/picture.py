@@ -80,7 +80,7 @@ class Picture:
         trouble = [scene["at"] for scene in self.scenes if scene["trouble"]]
         return lit[0] if lit else trouble[-1] if trouble else None
 
-    def svg(self, step: int | None = None) -> str:
+    def svg(self, step: int | None = None, width: int = WIDE) -> str:
         """One step as a static SVG file's text; the last one if none is given, and steps count from 0."""
         if not self.scenes:
             return svg.svg(Drawing(WIDE), title=self.title, scenario="", sentence=EMPTY, corner="", time="", alt=EMPTY)
@@ -89,7 +89,7 @@ class Picture:
             raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
         scene = self.scenes[-1 if step is None else step]
         return svg.svg(
-            self._drawing(scene["step"], WIDE),
+            self._drawing(scene["step"], width),
             title=self.title,
             scenario=self.play.scenario(scene),
             sentence=scene["sentence"],

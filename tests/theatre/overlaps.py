@@ -1,0 +1,116 @@
+"""What a picture's page looks like in a browser: texts that overlap or leave the drawing, and a verdict in sight.
+
+A page is opened once, and everything is measured there.
+"""
+
+from dataclasses import dataclass, field
+
+from minikafka.theatre.picture import Picture
+
+DRAWN = (526, 760, 948)  # widths of the drawing: JupyterLab with its sidebar open, without it, a wide window
+MARGIN = 32  # of the page, left and right together
+HEIGHT = 900
+
+# Each text as [words, left, top, right, bottom], in pixels of the drawing; and words that are wider than their cell.
+MEASURE = """
+([steps, width]) => {
+  const at = id => document.getElementById(id), scrub = at('scrub'), svg = at('drawing');
+  dispatchEvent(new Event('resize'));
+  const drawn = document.querySelector('main').clientWidth - 32;
+  if (drawn !== width) throw new Error(`the drawing is ${drawn} px wide`);
+  return steps.map(step => {
+    scrub.value = step;
+    scrub.dispatchEvent(new Event('input'));
+    if (Number(scrub.value) !== step) throw new Error(`it stays at step ${scrub.value} and not ${step}`);
+    const frame = svg.getBoundingClientRect(), texts = [], squeezed = [];
+    for (const node of svg.querySelectorAll('text')) {
+      const box = node.getBoundingClientRect(), words = node.textContent;
+      if (!box.width || !words.trim()) continue;  // it isn't shown
+      texts.push([words, box.left - frame.left, box.top - frame.top, box.right - frame.left, box.bottom - frame.top]);
+    }
+    for (const cell of svg.querySelectorAll('g')) {
+      const [box, ...inside] = [...cell.children].slice(0, 3).map(part => [part, part.getBoundingClientRect().width]);
+      for (const [text, wide] of inside) if (wide > box[1] + 1) squeezed.push(text.textContent);
+    }
+    return { step, width: frame.width, height: frame.height, texts, squeezed };
+  });
+}
+"""
+# The steps at which the verdict can be seen, when one has chosen.
+VERDICT = """
+last => {
+  const at = id => document.getElementById(id), scrub = at('scrub'), seen = [];
+  for (let step = 0; step <= last; step++) {
+    scrub.value = step;
+    scrub.dispatchEvent(new Event('input'));
+    if (at('verdict').checkVisibility()) seen.push(step);
+  }
+  return seen;
+}
+"""
+SAYS_NOTHING = "['verdict', 'rows'].every(id => !document.getElementById(id).checkVisibility())"
+
+
+@dataclass
+class Visit:
+    """What was found on the page of one picture."""
+
+    overlaps: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+
+def steps_to_measure(picture: Picture) -> list[int]:
+    """Where it stops to ask, and where it dims what a step is not about."""
+    lit = [step for step, scene in enumerate(picture.scenes) if "light" in scene]
+    asked = picture.prediction
+    return sorted({*lit, *([asked.stop] if asked else [])} - {len(picture.scenes) - 1})
+
+
+def visit(page, name: str, picture: Picture, folder, axe=None, more_steps=()) -> Visit:
+    """Open a picture's page, at every width and at every step that counts; the last step comes last: what was played to
+    its end shows more.
+    """
+    picture.save(folder / "picture.html")
+    page.goto((folder / "picture.html").as_uri())
+    found, last, asked = Visit(), len(picture.scenes) - 1, picture.prediction
+    if asked:
+        ask(page, name, asked, last, found)
+    earlier = sorted({*steps_to_measure(picture), *more_steps})
+    for steps in filter(None, (earlier, [last])):
+        for width in DRAWN:
+            page.set_viewport_size({"width": width + MARGIN, "height": HEIGHT})
+            for shown in page.evaluate(MEASURE, [steps, width]):
+                found.overlaps += problems(f"{name}, step {shown['step']}, {width} px", shown)
+    if axe:
+        for each in axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]:
+            found.violations.append(f"{name}: {each['id']}, {[node['html'][:160] for node in each['nodes']]}")
+    return found
+
+
+def ask(page, name: str, asked, last: int, found: Visit) -> None:
+    """It stops and asks, and says nothing of the answer before it is decided."""
+    page.keyboard.press("End")
+    if not page.is_visible("#ask") or int(page.input_value("#scrub")) != asked.stop:
+        found.verdicts.append(f"{name}: it does not stop at step {asked.stop} to ask")
+        return
+    if not page.evaluate(SAYS_NOTHING):
+        found.verdicts.append(f"{name}: at the question the answer is in sight")
+    page.click("#options button:first-child")
+    seen = page.evaluate(VERDICT, asked.decided)
+    if seen != [asked.decided]:
+        found.verdicts.append(f"{name}: decided at step {asked.decided}, and the verdict is in sight at {seen}")
+
+
+def problems(where: str, shown) -> list[str]:
+    """Two texts in one place, or one that is not wholly in the drawing or in its cell; a pixel is no matter."""
+    found = [f"{where}: {words!r} is wider than its box" for words in shown["squeezed"]]
+    texts = sorted(shown["texts"], key=lambda text: text[2])
+    for number, (words, left, top, right, bottom) in enumerate(texts):
+        if left < -1 or right > shown["width"] + 1 or top < -1 or bottom > shown["height"] + 1:
+            found.append(f"{where}: {words!r} leaves the drawing")
+        for other, other_left, other_top, other_right, other_bottom in texts[number + 1 :]:
+            across, down = min(right, other_right) - max(left, other_left), min(bottom, other_bottom) - other_top
+            if across > 1 and down > 1:
+                found.append(f"{where}: {words!r} and {other!r} overlap by {across:.0f} x {down:.0f} px")
+    return found
