@@ -6,10 +6,12 @@ holds the old id as a member: then there are two, and the newer one carries a ma
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
@@ -51,7 +53,9 @@ def actors_of(told: dict[str, Any]) -> dict[str, Actor]:
 
 @dataclass(frozen=True)
 class Cast:
-    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw."""
+    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw. keeps:
+    members were seen to keep partitions through a rebalance.
+    """
 
     group: str
     parts: list[Part]
@@ -61,6 +65,7 @@ class Cast:
     clients_speak: bool
     kind: str = "classic"  # or "consumer": KIP-848
     states_told: bool = True  # by the coordinator; else they follow from the rest
+    keeps: bool = False
 
     @cached_property
     def short(self) -> dict[str | None, str]:
@@ -76,6 +81,7 @@ class Cast:
         return {
             "group": self.group,
             "kind": self.kind,
+            "keeps": self.keeps,
             "topics": " and ".join(dict.fromkeys(topic for topic, _ in self.parts)),
             "partitions": [self.label(part) for part in self.parts],
             "left_out": self.left_out,
@@ -111,6 +117,7 @@ def cast(trace: Sequence[Event], group: str | None, topic: str | None, partition
         speak,
         "consumer" if any(event.kind == "MemberReconciled" for event in mine) else "classic",
         any(event.kind == "GroupStateChanged" for event in mine),
+        any(event.kind == "PartitionsRevoked" and event.detail["owned"] for event in mine),
     )
 
 
@@ -148,6 +155,14 @@ def _parts(trace: Sequence[Event], mine: Sequence[Event], topic: str | None) -> 
         for number in range(event.detail["partitions"])
     ]
     return sorted({part for part in assigned if part[0] in topics} | set(grown))
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Names without what they all begin with, but for its last word: …worker-1, …worker-2."""
+    same = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+    words = re.split("(?<=[- _.])", "".join(each[0] for each in same))[:-2]
+    cut = len("".join(words)) if len(names) > 1 else 0
+    return {name: f"…{name[cut:]}" if cut else name for name in names}
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
