@@ -117,7 +117,7 @@ class BesidePlay(Play):
     def _header(self, d: Drawing, y: float, number: int, space: Space, band: Band) -> None:
         """What it is called, the group's state in Kafka's word, and below it each member's in plain ones."""
         key, name = f"group/{number}", self.names[number]
-        room = (band.waiting_x - 70 - 190) if d.narrow else 300
+        room = (band.waiting_x - 70 - 190) if d.narrow else 300.0
         d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
         x = min(max(text_width(each, 14, bold=True) for each in self.names) / LEAST_STRETCH, room) + 12
         if space["state"]:
@@ -133,8 +133,10 @@ class BesidePlay(Play):
                      tip=f"{actor.name}: {member['words']}")  # fmt: skip
             d.text(f"{key}/member/{n}/letter", left + 9, y + 36.5, actor.letter, actor.ink, bold=True, size=12.5,
                    anchor="middle")  # fmt: skip
-            words = re.split("[:,]", member["words"])[0]
-            d.text(f"{key}/member/{n}/words", left + 23, y + 37, words, "quiet", size=12.5, room=pitch - 30)
+            words, room = re.split("[:,]", member["words"])[0], pitch - 27
+            if text_width(words, 12.5) > room * LEAST_STRETCH:  # which partitions, is seen below
+                words = "decides" if space["assigns"] == actor.name else re.split(" gives| [A-Za-z][0-9]", words)[0]
+            d.text(f"{key}/member/{n}/words", left + 23, y + 37, words, "quiet", size=12.5, room=room)
 
 
 def _names(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:

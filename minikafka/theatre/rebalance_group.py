@@ -230,13 +230,13 @@ class Group:
     def words(self, each: ShownMember) -> str:
         """What a member does, in plain words."""
         if each.is_blind:
-            return "frozen: is out, doesn't know it" if each.life else "is out, and doesn't know it"
+            return "frozen: is out, doesn't know it" if each.life else "is out, doesn't know it"
         if each.life == "closed" and each.inside:
-            return "closed, still counted as a member"
+            return "closed, still a member"
         if each.life == "crashed" and not each.inside:
-            return "crashed, and is out of the group"
+            return "crashed, is out"
         if each.life:
-            return {"frozen": "frozen: no reading, no heartbeat", "crashed": "crashed: it says nothing"}.get(
+            return {"frozen": "frozen: no heartbeat", "crashed": "crashed: it says nothing"}.get(
                 each.life, AWAY[each.life]
             )
         if not each.inside:
@@ -249,7 +249,7 @@ class Group:
         if each.asked == "LeaveGroup":
             return "leaves the group"
         if each.told:
-            return "was told, joins with its next poll"
+            return "was told, joins at next poll"
         if gives:
             return f"must give up {self.labels(gives)}"
         if each.joining and self.state == "PreparingRebalance":
@@ -257,21 +257,21 @@ class Group:
             return f"reads on, waits for {whom}" if each.owns else f"waits for {whom}"
         if self.kind == "classic" and self.state == "CompletingRebalance":
             mine = each.actor.name == self.leader
-            return f"assigns, with {self.assignor}" if mine else "waits for its share"
+            return "decides who reads what" if mine else "waits for a share"
         waits = [part for part in each.waits if part not in each.owns]
         if waits:
             holders = [
-                f"{self.labels([part])} until {owner.actor.letter} gives it up"
+                f"waits until {owner.actor.letter} gives up {self.labels([part])}"
                 for part in waits
                 for owner in self.owners(part)
                 if owner.inside
             ]
             if holders:
-                return f"waits for {holders[0]}"
+                return holders[0]
             unheard = [part for part in waits if part not in each.given]
             return f"waits to hear of {self.labels(unheard)}" if unheard else f"takes over {self.labels(waits)}"
         if not each.owns:
-            return "has nothing to read"
+            return "owns nothing"
         if each.processing_ms:
             return f"reads, slowly: {each.processing_ms} ms a record"
         return "reads"

@@ -87,9 +87,11 @@ class MemberStory(Story):
         told.sentence += f" Now {letters} own {self.group.labels(parts)}: only one should."
         told.chapter, told.trouble = "two owners", True
         if self.once("two owners"):
-            label, names = self.who.label(parts[0]), [key_part(each.actor.name) for each in holders]
-            told.light = ["lamp", f"part/{label}", f"time/{label}", f"time/{label}/ground", f"time/cursor/{label}"]
-            told.light += [key for name in names for key in (f"member/{name}", f"part/{label}/{name}")]
+            names = [key_part(each.actor.name) for each in holders]
+            told.light = ["lamp", *(f"member/{name}" for name in names)]
+            for label in map(self.who.label, parts):
+                told.light += [f"time/{label}", f"time/{label}/ground", f"time/cursor/{label}"]
+                told.light += [f"part/{label}", *(f"part/{label}/{name}" for name in names)]
 
     def _note_wait(self, at: int) -> None:
         group = self.group
@@ -217,7 +219,9 @@ class MemberStory(Story):
         keeps = f" It keeps {mine}." if member.owns else ""
         unasked = ", unasked" if alone else ""
         it = "it" if len(moves) == 1 else "them"
-        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: nobody reads {it} now.{keeps}")
+        others = sorted({each.actor.letter for part in moves for each in self.group.holders(part)})
+        who = f"{listed(others)} alone" if others else "nobody"
+        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: {who} reads {it} now.{keeps}")
 
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)

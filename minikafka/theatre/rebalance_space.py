@@ -6,6 +6,7 @@ in between; so one sees it move.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +14,16 @@ from minikafka.theatre.drawing import Drawing, text_width, wrap
 from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, short_names
+from minikafka.theatre.rebalance_group import listed
 from minikafka.theatre.rebalance_time import lasted_ms, seconds
 from minikafka.theatre.text import key_part
 
 BAR, GAP, CHIP, CHIP_PITCH, BETWEEN = 46, 27, 20, 45, 14
-WIDE_CARD, LINE = 200, 15  # narrower cards have their words under the name's letter; height of a line of words
+WIDE_CARD, WIDER_CARD, LINE = (
+    200,
+    260,
+    15,
+)  # narrower cards have their words under the name's letter; height of a line of words
 LEVERS = ("freeze", "slow", "leave", "crash")
 LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
 STATE_FILL = {"Stable": "good"}
@@ -124,9 +130,9 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
         waits = space["waits_for"]
         if len(waits) > MOST_MEMBERS:
             return f"{words} ends · waits for {len(waits)} members to join"
-        return f"{words} ends · waits for {', '.join(waits)} to join" if waits else f"{words} ends · everyone joins"
+        return f"{words} ends · waits for {listed(waits)} to join" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
-        return f"{words} · member {actors[space['leader']].letter}, the group leader, assigns"
+        return f"{words} · group leader {actors[space['leader']].letter} assigns"
     if space["leader"] in actors:
         words += f" · member {actors[space['leader']].letter} is group leader: it assigns"
     return words
@@ -200,31 +206,37 @@ class Box:
         d, member, key, wide = self.d, self.member, self.key, self.w >= WIDE_CARD
         room, y = self.w - 46, self.y + (18 if wide or self.leads else 25)
         if self.leads and wide:
-            d.text(key + "/leads", self.x + self.w - 9, y, "group leader", "quiet", size=12, anchor="end")
-            room -= text_width("group leader", 12) / LEAST_STRETCH + 8
+            words = "group leader" if self.w >= WIDER_CARD else "leader"
+            d.text(key + "/leads", self.x + self.w - 9, y, words, "quiet", size=12, anchor="end")
+            room -= text_width(words, 12) / LEAST_STRETCH + 8
         elif self.leads:
-            d.text(key + "/leads", self.x + 38, y + 15, "group leader", "quiet", size=12, room=room)
+            d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
         name = self.actor.name
         if text_width(name, bold=True) > room * LEAST_STRETCH:
             name = self.short
+        if text_width(name, bold=True) > room * LEAST_STRETCH:
+            name = "…" + re.split("[- _.]", name)[-1]
         d.text(key + "/name", self.x + 38, y, name, bold=True, room=room, tip=self.actor.name)
         ink = "trouble" if member["trouble"] else "quiet"
         x, y = (self.x + 38, self.y + 35) if wide else (self.x + 9, self.y + 48)
         for n, line in enumerate(wrapped(member["words"], self.w)):
-            d.text(f"{key}/words/{n}", x, y + LINE * n, line, ink, size=12.5)
+            d.text(f"{key}/words/{n}", x, y + LINE * n, line, ink, size=12.5, room=self.x + self.w - x - 6)
 
     def draw_levers(self, room: float) -> None:
         """What can be done to this member now."""
         words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
         self.h -= room
         in_a_row = len(LEVERS) if room == LEVER else 2
-        pitch = (self.w - 10) / in_a_row
-        for number, word in enumerate(words):
-            row, column = divmod(number, in_a_row)
-            x, y, key = self.x + 6 + column * pitch, self.y + self.h + row * LEVER - 1, f"{self.key}/lever/{word}"
-            self.d.rect(key, x, y, pitch - 3, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
-                        tip=f"{word} {self.actor.name} now")  # fmt: skip
-            self.d.text(key + "/word", x + (pitch - 3) / 2, y + 14, word, "ink", size=12, anchor="middle")
+        for first in range(0, len(words), in_a_row):
+            row = words[first : first + in_a_row]
+            x, y = self.x + 6.0, self.y + self.h + first // in_a_row * LEVER - 1
+            more = (self.w - 9 - sum(text_width(word, 12) for word in row)) / len(row) - 3  # around each word
+            for word in row:
+                key, w = f"{self.key}/lever/{word}", text_width(word, 12) + more
+                self.d.rect(key, x, y, w, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
+                            tip=f"{word} {self.actor.name} now")  # fmt: skip
+                self.d.text(key + "/word", x + w / 2, y + 14, word, "ink", size=12, anchor="middle")
+                x += w + 3
 
     def draw_parts(self) -> None:
         d, member = self.d, self.member
@@ -269,11 +281,11 @@ class Box:
         if member["inside"] and not self.silent:
             d.line(self.key + "/link", x, top, x, foot, "rule")
         answer = member["answered"]
-        room = self.w - 38
+        room = self.w - 24
         if answer and answer[2] == self.now:
             d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
             words, ink = answer[0], "trouble" if answer[1] else "ink"
-            if text_width(words, 12.5, bold=True) > room * LEAST_STRETCH:
+            if text_width(words, 13.5, bold=True) > room * LEAST_STRETCH:
                 words = words.split(": ")[-1]
             d.text(self.key + "/answer/word", x + 11, foot - 8, words, ink, size=12.5, bold=True, room=room)
         elif member["asked"]:
@@ -281,6 +293,6 @@ class Box:
             d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
             words = member["asked"] if new else f"{member['asked']}, waits"
             if text_width(words, 12.5) > room * LEAST_STRETCH:
-                words = member["asked"]
+                words = member["asked"].removeprefix("ConsumerGroup")
             d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new,
                    room=room)  # fmt: skip

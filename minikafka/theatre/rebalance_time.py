@@ -154,7 +154,7 @@ class Block:
             d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
                    tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
             names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
-            words = next((name for name in names if text_width(name, 12) + 8 <= x2 - x), "")
+            words = next((name for name in names if text_width(name, 12) / LEAST_STRETCH + 4 <= x2 - x), "")
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
         total = sum(self.unread_ms(label) for label in self.cast["partitions"])
@@ -198,7 +198,14 @@ class Block:
             words += [f"{waited} waited"] if waited is not None else []
             tip = ", ".join(["nobody reads", *words])
             d.rect(key + "/span", x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=tip)
-            said = next((each for each in (", ".join(words), *words) if text_width(each, 12, bold=True) + 16 <= w), "")
+            said = next(
+                (
+                    each
+                    for each in (", ".join(words), *words)
+                    if text_width(each, 12, bold=True) / LEAST_STRETCH + 8 <= w
+                ),
+                "",
+            )
             if said:
                 d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")
             return

@@ -74,7 +74,7 @@ def test_a_member_that_was_put_out_and_stands_still_is_no_second_owner():
 def test_a_member_that_goes_on_after_it_was_put_out_is_a_second_owner_until_it_hears(thawed):
     back, lost = scene(thawed, "goes on as if no time had passed"), scene(thawed, "has lost")
     assert back["space"]["two_owners"] == ["P0", "P1"] and back["light"] and back["trouble"]
-    assert member(back, A)["words"] == "is out, and doesn't know it" and member(back, B)["words"] == "reads"
+    assert member(back, A)["words"] == "is out, doesn't know it" and member(back, B)["words"] == "reads"
     assert lost["space"]["two_owners"] == []
     assert any(text.startswith("two owners: 2 partitions, for 0.") for text in texts(thawed, thawed.scenes[-1]))
 

@@ -49,7 +49,7 @@ def test_a_card_says_what_its_member_does_once_and_in_plain_words(joins):
 def test_who_joined_says_for_whom_it_waits():
     found = scene(shown_busy(), "All wait for B")
     assert member(found, "A")["words"] == "waits for B"
-    assert member(found, "B")["words"] == "was told, joins with its next poll"
+    assert member(found, "B")["words"] == "was told, joins at next poll"
 
 
 def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(joins):
@@ -88,7 +88,7 @@ def test_a_cooperative_member_gives_up_what_its_answer_to_sync_group_lacks(coope
 def test_a_member_with_nothing_keeps_nothing(cooperative):
     told = scene(cooperative, "consumer C's Heartbeat")
     assert told["sentence"].endswith("it must join again.")
-    assert member(told, C)["words"] == "was told, joins with its next poll"
+    assert member(told, C)["words"] == "was told, joins at next poll"
 
 
 def test_a_member_that_leaves_gives_up_unasked():
