@@ -6,12 +6,10 @@ holds the old id as a member: then there are two, and the newer one carries a ma
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import takewhile
 from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
@@ -155,14 +153,6 @@ def _parts(trace: Sequence[Event], mine: Sequence[Event], topic: str | None) -> 
         for number in range(event.detail["partitions"])
     ]
     return sorted({part for part in assigned if part[0] in topics} | set(grown))
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Names without what they all begin with, but for its last word: …worker-1, …worker-2."""
-    same = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
-    words = re.split("(?<=[- _.])", "".join(each[0] for each in same))[:-2]
-    cut = len("".join(words)) if len(names) > 1 else 0
-    return {name: f"…{name[cut:]}" if cut else name for name in names}
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:

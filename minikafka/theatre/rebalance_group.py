@@ -23,7 +23,12 @@ PHASES = {
 }
 MOST_NAMED = 8  # in one sentence
 Span = tuple[int, list[str], str, int | None]
-AWAY = {"frozen": "frozen", "crashed": "crashed", "closed": "has left", "left": "has left"}
+AWAY = {
+    "frozen": "frozen: no heartbeat",
+    "crashed": "crashed: it says nothing",
+    "closed": "has left",
+    "left": "has left",
+}
 
 
 @dataclass
@@ -236,9 +241,7 @@ class Group:
         if each.life == "crashed" and not each.inside:
             return "crashed, is out"
         if each.life:
-            return {"frozen": "frozen: no heartbeat", "crashed": "crashed: it says nothing"}.get(
-                each.life, AWAY[each.life]
-            )
+            return AWAY[each.life]
         if not each.inside:
             return "asks to join" if each.asked else "not in the group" if each.id else "starts"
         if each.overdue:

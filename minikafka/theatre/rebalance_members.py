@@ -13,7 +13,7 @@ from typing import Any
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
 from minikafka.theatre.rebalance_cast import Part, cast
 from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember, listed
-from minikafka.theatre.text import counted, key_part
+from minikafka.theatre.text import key_part
 from minikafka.trace import Event
 
 ERRORS = {
@@ -181,17 +181,14 @@ class MemberStory(Story):
 
     def _see_AssignorRan(self, event: Event, d: Detail) -> Told:
         self.group.assignor = d["assignor"]
-        problems = list(d.get("problems") or [])
-        flaws = f" But {self._with_letters(problems[0])}" if problems else ""
-        flaws += f", and {counted(len(problems) - 1, 'more flaw')}." if problems[1:] else "." * len(problems)
+        flaws = ""
+        for problem in d.get("problems") or ():
+            for member_id, actor in self.who.members.items():
+                problem = problem.replace(member_id, actor.letter)
+            more = len(d["problems"]) - 1
+            flaws = flaws or f" But {problem}{f', and {more} more flaws' if more else ''}."
         return Told(f"{event.node}, the group leader, runs {self._assignor()}: {self._shares(d['assignment'])}.{flaws}",
                     None, bool(flaws))  # fmt: skip
-
-    def _with_letters(self, words: str) -> str:
-        """Members' ids are long."""
-        for member_id, actor in self.who.members.items():
-            words = words.replace(member_id, actor.letter)
-        return words
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)

@@ -13,17 +13,14 @@ from typing import Any
 from minikafka.theatre.drawing import Drawing, text_width, wrap
 from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Cast, Space
-from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, short_names
+from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
 from minikafka.theatre.rebalance_group import listed
 from minikafka.theatre.rebalance_time import lasted_ms, seconds
 from minikafka.theatre.text import key_part
 
 BAR, GAP, CHIP, CHIP_PITCH, BETWEEN = 46, 27, 20, 45, 14
-WIDE_CARD, WIDER_CARD, LINE = (
-    200,
-    260,
-    15,
-)  # narrower cards have their words under the name's letter; height of a line of words
+WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the letter, and less of them
+LINE = 15  # of words
 LEVERS = ("freeze", "slow", "leave", "crash")
 LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
 STATE_FILL = {"Stable": "good"}
@@ -72,11 +69,11 @@ def draw_space(d: Drawing, cast: Cast, actors: dict[str, Actor], scene: Scene, w
     bar = _coordinator(d, space, actors)
     _lamp(d, space, cast["since_ms"], scene["at"])
     places = Places(d, len(actors), live, words, bar + GAP)
-    names, boxes = short_names(list(actors)), []
+    boxes = []
     for number, member in enumerate(space["members"]):
         actor = actors[member["name"]]
         place = places[number if len(actors) > MOST_MEMBERS else list(actors).index(actor.name)]
-        boxes.append(Box(d, actor, names[actor.name], member, place, scene["number"], space))
+        boxes.append(Box(d, actor, member, place, scene["number"], space))
     for box in boxes:
         box.draw()
         if live:
@@ -129,8 +126,8 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["state"] == "PreparingRebalance":
         waits = space["waits_for"]
         if len(waits) > MOST_MEMBERS:
-            return f"{words} ends · waits for {len(waits)} members to join"
-        return f"{words} ends · waits for {listed(waits)} to join" if waits else f"{words} ends · everyone joins"
+            return f"{words} ends · waits for {len(waits)} members"
+        return f"{words} ends · waits for {listed(waits)}" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
         return f"{words} · group leader {actors[space['leader']].letter} assigns"
     if space["leader"] in actors:
@@ -177,9 +174,9 @@ def _pool_width(free: list[str]) -> int:
 class Box:
     """One member at a place (x, y, width, height)."""
 
-    def __init__(self, d: Drawing, actor: Actor, name: str, member: dict[str, Any],
+    def __init__(self, d: Drawing, actor: Actor, member: dict[str, Any],
                  place: tuple[float, float, float, float], now: int, space: Space) -> None:  # fmt: skip
-        self.d, self.actor, self.short, self.member, self.now = d, actor, name, member, now
+        self.d, self.actor, self.member, self.now = d, actor, member, now
         self.x, self.y, self.w, self.h = place
         self.key = f"member/{key_part(actor.name)}"
         self.leads = actor.name == space["leader"] and member["inside"]
@@ -213,9 +210,7 @@ class Box:
             d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
         name = self.actor.name
         if text_width(name, bold=True) > room * LEAST_STRETCH:
-            name = self.short
-        if text_width(name, bold=True) > room * LEAST_STRETCH:
-            name = "…" + re.split("[- _.]", name)[-1]
+            name = "…" + re.split("[- _.]", name)[-1]  # the end of a long name tells it from others
         d.text(key + "/name", self.x + 38, y, name, bold=True, room=room, tip=self.actor.name)
         ink = "trouble" if member["trouble"] else "quiet"
         x, y = (self.x + 38, self.y + 35) if wide else (self.x + 9, self.y + 48)

@@ -7,7 +7,7 @@ three milliseconds beside a session of 45 seconds can be seen at all.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -184,7 +184,7 @@ class Block:
                mono=True, bold=long, size=12.5, anchor="end")  # fmt: skip
         words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}" if nobody and waiting else ""
         if spans and spans[-1][3] == "two":
-            words = f"{both(self.actors[name] for name in spans[-1][2])} own it"
+            words = f"{listed([self.actors[name].letter for name in spans[-1][2]])} own it"
         if words and end + text_width(words, 12) / LEAST_STRETCH + 16 <= band.right:
             d.text(f"time/cursor/{self.tag}{label}/words", end + 9, foot, words, "trouble", size=12)
 
@@ -221,17 +221,12 @@ class Block:
     def _split(self, key: str, place: tuple[float, float, float], actors: list[Actor], of: int) -> None:
         """Two at work on one partition: what must not be."""
         (x, y, w), d, h = place, self.d, self.height / len(actors)
+        who = listed([actor.letter for actor in actors])
         for n, actor in enumerate(actors):
             d.rect(f"{key}/{n}", x, y + n * h, w, h, actor.colour)
-        d.rect(
-            key + "/span", x, y, w, self.height, "none", "trouble", r=2, width=2.5, of=of, tip=f"{both(actors)} own it"
-        )
-        if w > text_width(both(actors), 12, bold=True) + 12:
-            d.text(key + "/who", x + 8, y + self.height - 3.5, both(actors), size=12, bold=True, halo="paper")
-
-
-def both(actors: Iterable[Actor]) -> str:
-    return listed([actor.letter for actor in actors])
+        d.rect(key + "/span", x, y, w, self.height, "none", "trouble", r=2, width=2.5, of=of, tip=f"{who} own it")
+        if w > text_width(who, 12, bold=True) / LEAST_STRETCH + 8:
+            d.text(key + "/who", x + 8, y + self.height - 3.5, who, size=12, bold=True, halo="paper")
 
 
 def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Actor) -> None:
