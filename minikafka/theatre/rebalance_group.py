@@ -248,7 +248,7 @@ class Group:
             return "too slow: poll is overdue"
         gives = [part for part in each.gives if part in each.owns]
         if each.revoked:
-            return f"gives up {self.labels(each.revoked) if each.owns else 'all'}, tidies up"
+            return f"gives up {self.labels(each.revoked) if each.owns else 'all'}"
         if each.asked == "LeaveGroup":
             return "leaves the group"
         if each.told:

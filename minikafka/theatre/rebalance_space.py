@@ -83,7 +83,7 @@ def draw_space(d: Drawing, cast: Cast, actors: dict[str, Actor], scene: Scene, w
     for box in boxes:  # partitions move between boxes, in front of all of them
         box.draw_parts()
     _pool(d, space["free"], bar)
-    return places.bottom + 5
+    return places.bottom + 3
 
 
 def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> None:

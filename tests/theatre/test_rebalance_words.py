@@ -36,8 +36,8 @@ def freezes():
     return shown("range", "A freezes")
 
 
-def test_a_member_that_gave_up_all_is_seen_to_bring_it_in_order(joins):
-    assert member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all, tidies up"
+def test_a_member_that_gave_up_all_is_seen_to_do_so(joins):
+    assert member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all"
 
 
 def test_a_card_says_what_its_member_does_once_and_in_plain_words(joins):
