@@ -90,6 +90,9 @@ class Story:
         request = self.requests.get(event.cause) if event.cause else None
         return request.node if request else None
 
+    def ends(self, last: Scene) -> None:
+        """All is told: the last scene may say what came of it (sentence) and have light."""
+
     def once(self, what: Any) -> Any:
         """The same (a chapter, say) the first time, then None."""
         if what in self.said:
@@ -157,6 +160,8 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
         told_at[event.id] = len(scenes)
         scenes.append(_scene(len(scenes), position, event, told, event.at - origin, story.space()))
         scenes[-1]["because"] = _find(told.because or event.cause, told_at, causes, len(scenes) - 1)
+    if scenes:
+        story.ends(scenes[-1])
     for scene, time in zip(scenes, times([scene["at"] for scene in scenes]), strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time

@@ -39,12 +39,13 @@ class RebalancePlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.actors = actors_of(self.cast)
+        self.words = sorted({each["words"] for scene in scenes for each in scene["space"]["members"]})
         self.axis = Axis(scenes, {"": [scene["space"] for scene in scenes]})
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         inside, shown = space["inside"], len(space["members"])
-        how = "cooperative" if "cooperative" in space["assignor"] else "eager"
+        how = "cooperative" if self.cast["keeps"] or "cooperative" in space["assignor"] else "eager"
         how = "KIP-848" if space["kind"] == "consumer" else how
         parts = [f"{space['assignor']}, {how}" if space["assignor"] else "no assignment yet"]
         parts.append(counted(inside, "member") + (f", {shown} of them shown" if shown < inside else ""))
@@ -60,5 +61,5 @@ class RebalancePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
-        bottom = draw_space(drawing, self.actors, scene, self.cast.get("live", False))
+        bottom = draw_space(drawing, self.cast, self.actors, scene, self.words)
         draw_lanes(drawing, bottom, self.cast, self.axis, scene)

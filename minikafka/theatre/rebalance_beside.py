@@ -6,17 +6,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
-from minikafka.theatre.rebalance_space import STATE_FILL
+from minikafka.theatre.rebalance_members import RECORDS
+from minikafka.theatre.rebalance_space import state_chip
 from minikafka.theatre.rebalance_story import RebalanceStory
-from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block
+from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block, draw_columns, lasted_ms, seconds
 from minikafka.trace import Event
 
 OTHER = "beside "  # before the names of the second trace's nodes: its ids are the first one's too
-HEADER, GAP, CHIP = 23, 7, 178
+HEADER, GAP = 46, 9
 
 
 class OfOther(Event):
@@ -54,7 +55,26 @@ class BesideStory(Story):
         told = self.stories[second].see(event)
         if told is not None and told.sentence:
             told.sentence = f"{self.names[second]}: {told.sentence}"
+            told.light = ()  # what both lead to is what this picture is about
         return told
+
+    def ends(self, last: Scene) -> None:
+        """The two sums, and the stretches that they are made of."""
+        sums, light = [], []
+        for n, (story, group) in enumerate(zip(self.stories, last["space"]["groups"], strict=True)):
+            lanes = {label: group["spans"].get(label, []) for label in group["waiting"]}
+            ms = sum(lasted_ms("nobody", spans, story.since_ms, last["at"]) for spans in lanes.values())
+            sums.append(f"{seconds(ms)} with {self.names[n]}")
+            light += [f"time/{n}/sum", f"group/{n}/title", f"group/{n}/unread"]
+            light += [
+                f"time/{n}/{label}/{number}"
+                for label, spans in lanes.items()
+                for number, (_, _, what, _) in enumerate(spans)
+                if what == "nobody"
+            ]
+        words = f"Not read, all partitions together: {', '.join(sums)}."
+        last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
+        last["light"] = light
 
     def cast(self) -> Cast:
         return super().cast() | {"names": self.names, "groups": [story.cast() for story in self.stories]}
@@ -94,28 +114,29 @@ class BesidePlay(Play):
             drawing.cursor(band.cursor, top - 2, y - GAP + 2, f"time/cursor/{number}")
         draw_axis(drawing, y - GAP + 15, band)
 
-    def _header(self, d: Drawing, y: float, number: int, space: dict[str, Any], band: Band) -> None:
-        key = f"group/{number}"
-        room = 150 if d.narrow else 190
-        d.text(key + "/name", 0, y + 15, fit(self.names[number], room, bold=True), bold=True)
-        x = min(max(text_width(name, bold=True) for name in self.names), room) + 10.0
+    def _header(self, d: Drawing, y: float, number: int, space: Space, band: Band) -> None:
+        """What it is called, the group's state in Kafka's word, and below it each member's in plain ones."""
+        key, name = f"group/{number}", self.names[number]
+        room = (band.waiting_x - 70 - 190) if d.narrow else 300.0
+        d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
+        x = min(max(text_width(each, 14, bold=True) for each in self.names) / LEAST_STRETCH, room) + 12
         if space["state"]:
-            d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
-        x += CHIP  # members stand under each other, whatever the states are
+            state_chip(d, key + "/state", x, y + 1, space["state"])
+        draw_columns(d, key, y + 15, band)
         actors = actors_of(self.groups[number])
         most = max(len(group["actors"]) for group in self.groups)
-        pitch = (d.width - 150 - x) / min(max(most, 1), MOST_MEMBERS)
+        pitch = (d.width if d.narrow else band.right) / min(max(most, 3), MOST_MEMBERS)
         for n, member in enumerate(space["members"]):
-            actor, left = actors[member["name"]], x + n * pitch
+            actor, left = actors[member["name"]], n * pitch  # under each other in both groups
             away = bool(member["life"]) or not member["inside"]
-            d.circle(f"{key}/member/{n}", left + 9, y + 10, 9, actor.colour, fade=0.5 if away else None,
+            d.circle(f"{key}/member/{n}", left + 9, y + 32, 9, actor.colour, fade=0.5 if away else None,
                      tip=f"{actor.name}: {member['words']}")  # fmt: skip
-            d.text(f"{key}/member/{n}/letter", left + 9, y + 14.5, actor.letter, actor.ink, bold=True, size=12.5,
+            d.text(f"{key}/member/{n}/letter", left + 9, y + 36.5, actor.letter, actor.ink, bold=True, size=12.5,
                    anchor="middle")  # fmt: skip
-            words = re.split("[:,]", member["words"])[0]
-            d.text(f"{key}/member/{n}/words", left + 22, y + 15, fit(words, pitch - 28, 12.5), "quiet", size=12.5)
-        d.text(key + "/unread", band.unread_x, y + 15, "not read for", "quiet", size=12.5, anchor="end")
-        d.text(key + "/waiting", band.waiting_x, y + 15, "waiting", "quiet", size=12.5, anchor="end")
+            words, room = re.split("[:,]", member["words"])[0], pitch - 27
+            if text_width(words, 12.5) > room * LEAST_STRETCH:  # which partitions, is seen below
+                words = "decides" if space["assigns"] == actor.name else re.split(" gives| [A-Za-z][0-9]", words)[0]
+            d.text(f"{key}/member/{n}/words", left + 23, y + 37, words, "quiet", size=12.5, room=room)
 
 
 def _names(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:

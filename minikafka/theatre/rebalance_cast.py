@@ -51,7 +51,9 @@ def actors_of(told: dict[str, Any]) -> dict[str, Actor]:
 
 @dataclass(frozen=True)
 class Cast:
-    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw."""
+    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw. keeps:
+    members were seen to keep partitions through a rebalance.
+    """
 
     group: str
     parts: list[Part]
@@ -61,6 +63,7 @@ class Cast:
     clients_speak: bool
     kind: str = "classic"  # or "consumer": KIP-848
     states_told: bool = True  # by the coordinator; else they follow from the rest
+    keeps: bool = False
 
     @cached_property
     def short(self) -> dict[str | None, str]:
@@ -76,6 +79,7 @@ class Cast:
         return {
             "group": self.group,
             "kind": self.kind,
+            "keeps": self.keeps,
             "topics": " and ".join(dict.fromkeys(topic for topic, _ in self.parts)),
             "partitions": [self.label(part) for part in self.parts],
             "left_out": self.left_out,
@@ -111,6 +115,7 @@ def cast(trace: Sequence[Event], group: str | None, topic: str | None, partition
         speak,
         "consumer" if any(event.kind == "MemberReconciled" for event in mine) else "classic",
         any(event.kind == "GroupStateChanged" for event in mine),
+        any(event.kind == "PartitionsRevoked" and event.detail["owned"] for event in mine),
     )
 
 

@@ -22,8 +22,13 @@ PHASES = {
     "Dead": "gone",
 }
 MOST_NAMED = 8  # in one sentence
-Span = tuple[int, str, str, int | None]
-AWAY = {"frozen": "frozen", "crashed": "crashed", "closed": "has left", "left": "has left"}
+Span = tuple[int, list[str], str, int | None]
+AWAY = {
+    "frozen": "frozen: no heartbeat",
+    "crashed": "crashed: it says nothing",
+    "closed": "has left",
+    "left": "has left",
+}
 
 
 @dataclass
@@ -35,7 +40,6 @@ class ShownMember:
     actor: Actor
     id: str = ""
     inside: bool = False  # a member, as the coordinator sees it
-    state: str = ""
     life: str = ""
     owns: list[Part] = field(default_factory=list)
     gives: list[Part] = field(default_factory=list)
@@ -66,11 +70,16 @@ class ShownMember:
         """Removed, and doesn't know it."""
         return not self.inside and bool(self.owns) and self.life in ("", "frozen")
 
+    @property
+    def holds(self) -> bool:
+        """What it owns is its own: by the coordinator's word, or because it is at work and believes so."""
+        return self.inside or not self.life
+
 
 @dataclass
 class Group:
     """One group, moved on by its story. spans: lane -> (since when, who, what, the records that waited when it was
-    over, or None); only ever appended to.
+    over, or None); only ever appended to. What: "reads", "nobody", or "two" where two and more own it.
     """
 
     cast: Cast
@@ -82,7 +91,6 @@ class Group:
     node: str = ""  # the broker that is its coordinator
     down: bool = False
     assigned_at: int = -1  # at which step an assignment was made
-    two_owners: tuple[str, int] | None = None  # words, since when (ms)
     members: dict[str, ShownMember] = field(default_factory=dict)
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
@@ -110,14 +118,14 @@ class Group:
 
     @property
     def cooperative(self) -> bool:
-        return self.kind == "consumer" or "cooperative" in self.assignor
+        return self.kind == "consumer" or "cooperative" in self.assignor or self.cast.keeps
 
     def parts(self, given: Iterable[Any]) -> list[Part]:
         return sorted((topic, number) for topic, number in given)
 
     def labels(self, parts: Iterable[Part]) -> str:
         names = [self.cast.label(part) for part in parts]
-        return "all partitions" if 3 < len(names) == len(self.cast.parts) else _listed(names)
+        return "all partitions" if 3 < len(names) == len(self.cast.parts) else listed(names)
 
     def owners(self, part: Part) -> list[ShownMember]:
         return [each for each in self.members.values() if part in each.owns]
@@ -128,23 +136,29 @@ class Group:
     # -- lanes
 
     def note(self, at: int) -> None:
-        """Write down who reads what from now on, and whether two members own one partition."""
+        """Write down who reads what from now on."""
         for part in self.cast.parts:
-            owners = self.owners(part)
-            readers = [each for each in owners if each.reads]
-            if readers:
-                self._span(self.cast.label(part), at, readers[0].actor.name, "reads")
-            elif owners or self.cast.label(part) in self.spans:
-                away = next((each.actor.name for each in owners if each.life == "frozen"), "")
-                self._span(self.cast.label(part), at, away, "nobody")
-            inside = [each for each in owners if each.inside]
-            if len(inside) > 1 and self.two_owners is None:
-                who = _listed([each.actor.letter for each in inside])
-                self.two_owners = (f"{self.cast.label(part)} had {who}", at)
+            lane, owners = self.cast.label(part), self.owners(part)
+            readers = [each.actor.name for each in owners if each.reads]
+            if len(self.holders(part)) > 1:
+                self._span(lane, at, [each.actor.name for each in self.holders(part)], "two")
+            elif readers:
+                self._span(lane, at, readers, "reads")
+            elif owners or lane in self.spans:
+                self._span(lane, at, [each.actor.name for each in owners if each.life == "frozen"][:1], "nobody")
         if self.state:
-            self._span("group", at, str(self.number), self.state)
+            self._span("group", at, [str(self.number)], self.state)
 
-    def _span(self, lane: str, at: int, who: str, what: str) -> None:
+    def holders(self, part: Part) -> list[ShownMember]:
+        """In the order of their letters; it should never be two."""
+        return sorted([each for each in self.owners(part) if each.holds], key=lambda each: each.actor.number)
+
+    @property
+    def two_owners(self) -> list[Part]:
+        """Partitions that have two owners now."""
+        return [part for part in self.cast.parts if len(self.holders(part)) > 1]
+
+    def _span(self, lane: str, at: int, who: list[str], what: str) -> None:
         spans = self.spans.setdefault(lane, [])
         if spans and spans[-1][1:3] == (who, what):
             return
@@ -167,7 +181,7 @@ class Group:
             "assignor": self.assignor,
             "assigns": self._assigns(step),
             "waits_for": self._waits_for(),
-            "two_owners": list(self.two_owners) if self.two_owners else None,
+            "two_owners": [self.cast.label(part) for part in self.two_owners],
             "inside": len(self.inside),
             "members": [self._member(each) for each in self._shown()],
             "free": [self.cast.label(part) for part in parts if not self._held(part)] if self.state else [],
@@ -191,24 +205,25 @@ class Group:
             return self.leader if self.state == "CompletingRebalance" else ""
         return "coordinator" if self.state == "Assigning" or self.assigned_at == step else ""
 
+    @property
+    def missing(self) -> list[ShownMember]:
+        """Members that have not joined again yet."""
+        return [each for each in self.inside if not each.joining]
+
     def _waits_for(self) -> list[str]:
         """Whose JoinGroup is missing; known only where the members tell."""
         if self.state != "PreparingRebalance" or not self.cast.clients_speak:
             return []
-        return [each.actor.letter for each in self.inside if not each.joining]
+        return [each.actor.letter for each in self.missing]
 
     def _member(self, each: ShownMember) -> dict[str, Any]:
         label = self.cast.label
         return {
             "name": each.actor.name,
-            "state": each.state,
             "life": each.life,
             "inside": each.inside,
             "words": self.words(each),
             "trouble": each.is_blind or (each.overdue and each.reads),
-            "calm": each.state == "stable"
-            and each.reads
-            and not (each.told or each.revoked or each.asked == "LeaveGroup"),
             "owns": [label(part) for part in each.owns],
             "gives": [label(part) for part in each.gives if part in each.owns],
             "waits": [label(part) for part in each.waits if part not in each.owns],
@@ -220,51 +235,53 @@ class Group:
     def words(self, each: ShownMember) -> str:
         """What a member does, in plain words."""
         if each.is_blind:
-            return "frozen: removed, and doesn't know it" if each.life else "was removed and doesn't know it"
+            return "frozen: is out, doesn't know it" if each.life else "is out, doesn't know it"
         if each.life == "closed" and each.inside:
-            return "closed, and still counted as a member"
+            return "closed, still a member"
+        if each.life == "crashed" and not each.inside:
+            return "crashed, is out"
         if each.life:
-            return {"frozen": "frozen: no reading, no heartbeat", "crashed": "crashed: it says nothing"}.get(
-                each.life, AWAY[each.life]
-            )
+            return AWAY[each.life]
         if not each.inside:
             return "asks to join" if each.asked else "not in the group" if each.id else "starts"
         if each.overdue:
             return "too slow: poll is overdue"
         gives = [part for part in each.gives if part in each.owns]
         if each.revoked:
-            return f"gave up {self.labels(each.revoked) if each.owns else 'all'}: its listener runs"
+            return f"gives up {self.labels(each.revoked) if each.owns else 'all'}"
         if each.asked == "LeaveGroup":
             return "leaves the group"
         if each.told:
-            return "was told, joins with its next poll"
+            return "was told, joins at next poll"
         if gives:
             return f"must give up {self.labels(gives)}"
         if each.joining and self.state == "PreparingRebalance":
-            return "keeps reading, waits for all to join" if each.owns else "joined, waits for all"
+            whom = self.missing[0].actor.letter if len(self.missing) == 1 else "all"
+            return f"reads on, waits for {whom}" if each.owns else f"waits for {whom}"
         if self.kind == "classic" and self.state == "CompletingRebalance":
             mine = each.actor.name == self.leader
-            return f"assigns, with {self.assignor}" if mine else "waits for its share"
+            return "decides who reads what" if mine else "waits for a share"
         waits = [part for part in each.waits if part not in each.owns]
         if waits:
             holders = [
-                f"{self.labels([part])} until {owner.actor.letter} gives it up"
+                f"waits until {owner.actor.letter} gives up {self.labels([part])}"
                 for part in waits
                 for owner in self.owners(part)
                 if owner.inside
             ]
             if holders:
-                return f"waits for {holders[0]}"
+                return holders[0]
             unheard = [part for part in waits if part not in each.given]
             return f"waits to hear of {self.labels(unheard)}" if unheard else f"takes over {self.labels(waits)}"
         if not each.owns:
-            return "waits: owns nothing"
+            return "owns nothing"
         if each.processing_ms:
             return f"reads, slowly: {each.processing_ms} ms a record"
         return "reads"
 
 
-def _listed(words: list[str]) -> str:
+def listed(words: list[str]) -> str:
+    """A, B and C."""
     if len(words) < 2:
         return "".join(words)
     if len(words) > MOST_NAMED:

@@ -12,7 +12,8 @@ from typing import Any
 
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
 from minikafka.theatre.rebalance_cast import Part, cast
-from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember
+from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember, listed
+from minikafka.theatre.text import key_part
 from minikafka.trace import Event
 
 ERRORS = {
@@ -22,6 +23,7 @@ ERRORS = {
 }  # fmt: skip
 APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
 RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
+LONG_MS = 3000  # a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited for
 STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
 
@@ -48,6 +50,7 @@ class MemberStory(Story):
         self.group = Group(self.who)
         self.step = 0
         self.told_at = -inf
+        self.alone: tuple[ShownMember | None, int] = (None, 0)  # the one member all wait for, and since when
 
     def cast(self) -> Cast:
         return super().cast() | self.who.to_json() | {"since_ms": self.since_ms} | ({"live": True} if self.live else {})
@@ -64,12 +67,48 @@ class MemberStory(Story):
             return None
         is_told = event.at >= self.since_ms
         self.step = self.number if is_told else 0
+        before = self.group.two_owners
         told = handler(event, event.detail)
         if event.kind not in RECORDS:
             self.group.note(event.at)
+        self._note_wait(event.at)
         if not is_told or told is None or told is QUIETLY:
             return told if is_told else None
         self.told_at = event.at
+        self._tell_two_owners(told, [part for part in self.group.two_owners if part not in before])
+        return told
+
+    def _tell_two_owners(self, told: Told, parts: list[Part]) -> None:
+        """The step at which partitions get a second owner; the first such step of a picture has light."""
+        if not parts:
+            return
+        holders = self.group.holders(parts[0])
+        letters = listed([each.actor.letter for each in holders])
+        told.sentence += f" Now {letters} own {self.group.labels(parts)}: only one should."
+        told.chapter, told.trouble = "two owners", True
+        if self.once("two owners"):
+            names = [key_part(each.actor.name) for each in holders]
+            told.light = ["lamp", *(f"member/{name}" for name in names)]
+            for label in map(self.who.label, parts):
+                told.light += [f"time/{label}", f"time/{label}/ground", f"time/cursor/{label}"]
+                told.light += [f"part/{label}", *(f"part/{label}/{name}" for name in names)]
+
+    def _note_wait(self, at: int) -> None:
+        group = self.group
+        waits = group.state == "PreparingRebalance" and self.who.clients_speak and len(group.inside) > 1
+        last = group.missing[0] if waits and len(group.missing) == 1 else None
+        if last is not self.alone[0]:
+            self.alone = (last, at)
+
+    def _tell_wait(self, told: Told, at: int, unread: list[Part]) -> Told:
+        """All have long waited for one member: it has light, once, and so have the lanes that wait with them."""
+        last, since = self.alone
+        if last is not None and at - since >= LONG_MS and not self.said & {"two owners", "wait"}:
+            self.said.add("wait")
+            name, parts = last.actor.name, [self.who.label(part) for part in last.owns]
+            told.sentence += f" All wait for {name}: it joins with its next poll."
+            told.light = [f"member/{key_part(name)}", "coordinator", *(f"part/{each}" for each in parts)]
+            told.light += [f"time/{way}{self.who.label(part)}" for part in unread for way in ("", "cursor/")]
         return told
 
     def _member(self, event: Event, d: Detail) -> ShownMember:
@@ -135,27 +174,27 @@ class MemberStory(Story):
         member = self.group.member(d["member"]) or self._client(event)
         if member is None:
             return None
-        member.state, member.why = d["state"], d["why"]
+        member.why = d["why"]
         if d["state"] == "fenced":
             return Told(f"{member.actor.name} is fenced: {d['why']}.", "fenced", True)
         return None
 
     def _see_AssignorRan(self, event: Event, d: Detail) -> Told:
         self.group.assignor = d["assignor"]
-        flaws = " But " + "; ".join(d["problems"]) + "." if d.get("problems") else ""
+        flaws = ""
+        for problem in d.get("problems") or ():
+            for member_id, actor in self.who.members.items():
+                problem = problem.replace(member_id, actor.letter)
+            more = len(d["problems"]) - 1
+            flaws = flaws or f" But {problem}{f', and {more} more flaws' if more else ''}."
         return Told(f"{event.node}, the group leader, runs {self._assignor()}: {self._shares(d['assignment'])}.{flaws}",
                     None, bool(flaws))  # fmt: skip
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
-        already = self.group.two_owners
         member.owns = self.group.parts(d["owned"])
         member.waits = [part for part in member.waits if part not in member.owns]
-        self.group.note(event.at)
         name, new = member.actor.name, self.group.labels(self.group.parts(d["partitions"]))
-        if self.group.two_owners and not already:
-            words = f"Now two members own one partition: {self.group.two_owners[0]}."
-            return Told(f"{name} begins to read {new}. {words}", "two owners", True)
         done, member.revoked = self.group.labels(member.revoked), []
         if not new and done:
             return Told(f"{name} is done with {done}: on_partitions_revoked has returned.")
@@ -177,7 +216,9 @@ class MemberStory(Story):
         keeps = f" It keeps {mine}." if member.owns else ""
         unasked = ", unasked" if alone else ""
         it = "it" if len(moves) == 1 else "them"
-        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: nobody reads {it} now.{keeps}")
+        others = sorted({each.actor.letter for part in moves for each in self.group.holders(part)})
+        who = f"{listed(others)} alone" if others else "nobody"
+        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: {who} reads {it} now.{keeps}")
 
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
@@ -236,11 +277,13 @@ class MemberStory(Story):
         if unread and waiting:
             what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
             where = group.labels(unread) if len(unread) < len(self.who.parts) else "any partition"
-            return Told(f"Records keep coming. Nobody reads {where}: {what} there.")
+            told = Told(f"Records keep coming. Nobody reads {where}: {what} there.")
+            return self._tell_wait(told, event.at, unread)
         if event.at - self.told_at < 2 * self.every_ms:
             return None
         total = sum(group.waiting(part) for part in self.who.parts)
-        return Told(f"Records come and are read; {total or 'none'} {'wait' if total != 1 else 'waits'} at this moment.")
+        words = f"Records come and are read; {total or 'none'} {'wait' if total != 1 else 'waits'} at this moment."
+        return self._tell_wait(Told(words), event.at, unread)
 
     # -- nodes
 
@@ -271,7 +314,7 @@ class MemberStory(Story):
             return None
         member.life = life
         if life in ("crashed", "closed"):
-            member.asked, member.state, member.waits, member.revoked = "", "", [], []
+            member.asked, member.waits, member.revoked = "", [], []
             member.owns = [] if life == "closed" or not member.inside else member.owns
         if event.kind == "NodeRestarted":
             member.owns = []

@@ -6,55 +6,90 @@ in between; so one sees it move.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width, wrap
-from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import Space
+from minikafka.theatre.drawing import Drawing, text_width, wrap
+from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
+from minikafka.theatre.rebalance_group import listed
+from minikafka.theatre.rebalance_time import lasted_ms, seconds
 from minikafka.theatre.text import key_part
 
-BAR, GAP, CHIP, CHIP_PITCH = 46, 27, 20, 45
+BAR, GAP, CHIP, CHIP_PITCH, BETWEEN = 46, 27, 20, 45, 14
+WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the letter, and less of them
+LINE = 15  # of words
 LEVERS = ("freeze", "slow", "leave", "crash")
-LEVER_ROOM = 25
+LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
 STATE_FILL = {"Stable": "good"}
 
 
-def draw_space(d: Drawing, actors: dict[str, Actor], scene: Scene, live: bool) -> float:
-    """Draws one step; returns where the lanes may begin. live: with levers on the cards, and a place for one more."""
-    space = scene["space"]
+class Places:
+    """Where the cards are: as many places as there will ever be members, and in a live picture one for one more.
+
+    words: all that the cards will ever say, so that they have room for the longest from the start.
+    """
+
+    def __init__(self, d: Drawing, count: int, live: bool, words: Sequence[str], top: float) -> None:
+        self.live, self.top, self.full = live, top, count >= MOST_MEMBERS
+        self.slots = min(count + live, MOST_MEMBERS)
+        self.columns = 3 if d.narrow else max(self.slots, 3)
+        self.right = d.width
+        room = d.width - (STRIP + BETWEEN) * (live and self.full)
+        self.width = (room - BETWEEN * (self.columns - 1)) / self.columns
+        wide = self.width >= WIDE_CARD
+        self.lines = max((len(wrapped(each, self.width)) for each in words), default=1)
+        self.levers = LEVER * (1 if self.width >= LEVERS_IN_A_ROW else 2) if live else 0
+        self.height = (51 if wide else 66) + LINE * self.lines + self.levers
+
+    def __getitem__(self, number: int) -> tuple[float, float, float, float]:
+        row, column = divmod(number, self.columns)
+        return column * (self.width + BETWEEN), self.top + row * (self.height + GAP), self.width, self.height
+
+    @property
+    def for_one_more(self) -> tuple[float, float, float, float]:
+        return (self.right - STRIP, self.top, STRIP, self.height) if self.full else self[self.slots - 1]
+
+    @property
+    def bottom(self) -> float:
+        return self.top + -(-self.slots // self.columns) * (self.height + GAP) - GAP
+
+
+def wrapped(words: str, width: float) -> list[str]:
+    """What a card says, in lines, where it is narrowest."""
+    indent = 44 if width >= WIDE_CARD else 18
+    return wrap(words, (width - indent) * LEAST_STRETCH, 12.5)
+
+
+def draw_space(d: Drawing, cast: Cast, actors: dict[str, Actor], scene: Scene, words: Sequence[str]) -> float:
+    """Draws one step; returns where the lanes may begin. In a live picture, with levers on the cards."""
+    space, live = scene["space"], cast.get("live", False)
     bar = _coordinator(d, space, actors)
-    slots = min(len(actors) + live, MOST_MEMBERS)
-    columns = 3 if d.narrow else max(slots, 3)
-    width = (d.width - 14 * (columns - 1)) / columns
-    height = (66 if width >= 200 else 82) + LEVER_ROOM * live
+    _lamp(d, space, cast["since_ms"], scene["at"])
+    places = Places(d, len(actors), live, words, bar + GAP)
     boxes = []
-
-
-    def place(number: int) -> tuple[float, float, float, float]:
-        x, y = (number % columns) * (width + 14), bar + GAP + (number // columns) * (height + GAP)
-        return x, y, width, height
-
     for number, member in enumerate(space["members"]):
         actor = actors[member["name"]]
-        box_at = place(number if len(actors) > MOST_MEMBERS else list(actors).index(actor.name))
-        boxes.append(Box(d, actor, member, box_at, scene["number"], space))
+        place = places[number if len(actors) > MOST_MEMBERS else list(actors).index(actor.name)]
+        boxes.append(Box(d, actor, member, place, scene["number"], space))
     for box in boxes:
         box.draw()
         if live:
-            box.draw_levers()
-    if live and len(actors) < MOST_MEMBERS:
-        _room_for_one_more(d, *place(len(actors)))
+            box.draw_levers(places.levers)
+    if live:
+        _room_for_one_more(d, *places.for_one_more)
     for box in boxes:  # partitions move between boxes, in front of all of them
         box.draw_parts()
     _pool(d, space["free"], bar)
-    rows = -(-slots // columns) if slots else 1
-    return bar + rows * (height + GAP) + 5
+    return places.bottom + 3
 
 
 def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> None:
     d.rect("lever/add", x, y, w, h, "wash", "quiet", r=8, dash="4 4", act="add", tip="add one member now")
-    d.text("lever/add/word", x + w / 2, y + h / 2 + 5, "+ member", "quiet", bold=True, anchor="middle")
+    words = "+ member" if w > STRIP else "+"
+    d.text("lever/add/word", x + w / 2, y + h / 2 + 5, words, "quiet", bold=True, anchor="middle")
 
 
 def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
@@ -65,14 +100,21 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
            dash="5 4" if down else None)  # fmt: skip
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     if space["state"]:
-        free = space["free"]
-        room = d.width - 24 - (_pool_width(free) + 90 if free and not d.narrow else 0)
         state = "down" if down else space["state"]
-        d.chip("coordinator/state", 160, 5, state, STATE_FILL.get(state, "chip"))
-        words = fit(_who_assigns(space, actors), room, 12.5)
-        d.text("coordinator/words", 12, 37, words, "quiet", size=12.5)
-    _lamp(d, space)
+        x, y = (12.0, 24) if d.narrow else (190.0, 5)
+        width = state_chip(d, "coordinator/state", x, y, state)
+        x = x + width + 10 if d.narrow else 12
+        room = d.width - 12 - x - (_pool_width(space["free"]) + 110 if space["free"] and not d.narrow else 0)
+        d.text("coordinator/words", x, 38, _who_assigns(space, actors), "quiet", size=12.5, room=room)
     return height
+
+
+def state_chip(d: Drawing, key: str, x: float, y: float, state: str) -> float:
+    """The group's state in Kafka's word, with room for it in the narrowest page; returns its width."""
+    width = text_width(state, 12, bold=True) / LEAST_STRETCH + 10
+    d.rect(key, x, y, width, 19, STATE_FILL.get(state, "chip"), r=9)
+    d.text(key + "/word", x + width / 2, y + 14, state, size=12, bold=True, anchor="middle")
+    return width
 
 
 def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
@@ -84,24 +126,29 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["state"] == "PreparingRebalance":
         waits = space["waits_for"]
         if len(waits) > MOST_MEMBERS:
-            return f"{words} ends · waits for {len(waits)} members to join"
-        return f"{words} ends · waits for {', '.join(waits)} to join" if waits else f"{words} ends · everyone joins"
+            return f"{words} ends · waits for {len(waits)} members"
+        return f"{words} ends · waits for {listed(waits)}" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
-        return f"{words} · waits for the assignment of member {actors[space['leader']].letter}, the group leader"
+        return f"{words} · group leader {actors[space['leader']].letter} assigns"
     if space["leader"] in actors:
         words += f" · member {actors[space['leader']].letter} is group leader: it assigns"
     return words
 
 
-def _lamp(d: Drawing, space: Space) -> None:
-    two = space["two_owners"]
-    words = f"two owners: {two[0]}" if two else "no partition has two owners"
-    if d.narrow and not two:
-        words = "no two owners"
-    d.text("lamp/words", d.width - 12, 17, words, "trouble" if two else "quiet", size=12.5, bold=bool(two),
+def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
+    """It should never turn red; once it has, it says for how long."""
+    two = {
+        label: lasted_ms("two", spans, since_ms, now)
+        for label, spans in space["spans"].items()
+        if any(what == "two" for _, _, what, _ in spans)
+    }
+    words = "no two owners" if d.narrow else "no partition has two owners"
+    if two:
+        lasted = f", for {seconds(max(two.values()))}" if any(two.values()) else ""
+        words = f"two owners: {next(iter(two)) if len(two) == 1 else f'{len(two)} partitions'}{lasted}"
+    d.text("lamp/words", d.width - 34, 18, words, "trouble" if two else "quiet", size=12.5, bold=bool(two),
            anchor="end")  # fmt: skip
-    x = d.width - 12 - text_width(words, 12.5, bold=bool(two)) - 14
-    d.circle("lamp", x, 13, 6, "trouble" if two else "good", "trouble" if two else "quiet")
+    d.circle("lamp", d.width - 20, 13.5, 7, "trouble" if two else "good", "trouble" if two else "quiet")
 
 
 def _pool(d: Drawing, free: list[str], bar: float) -> None:
@@ -127,23 +174,24 @@ def _pool_width(free: list[str]) -> int:
 class Box:
     """One member at a place (x, y, width, height)."""
 
-    def __init__(self, d: Drawing, actor: Actor, member: dict[str, Any], place: tuple[float, float, float, float],
-                 now: int, space: Space) -> None:  # fmt: skip
+    def __init__(self, d: Drawing, actor: Actor, member: dict[str, Any],
+                 place: tuple[float, float, float, float], now: int, space: Space) -> None:  # fmt: skip
         self.d, self.actor, self.member, self.now = d, actor, member, now
         self.x, self.y, self.w, self.h = place
         self.key = f"member/{key_part(actor.name)}"
         self.leads = actor.name == space["leader"] and member["inside"]
         self.assigns = actor.name == space["assigns"]
+        self.two_owners = space["two_owners"]
         self.silent = bool(member["life"])
+        self.gone = self.silent and not (member["inside"] or member["owns"])
 
     def draw(self) -> None:
-        d, actor, member, key = self.d, self.actor, self.member, self.key
-        here = member["inside"] or member["owns"]
-        dash = "5 4" if self.silent else None
-        ground = "said" if self.assigns else "paper"
-        d.rect(key, self.x, self.y, self.w, self.h, ground, actor.colour if here else "rule", r=8, width=2, dash=dash,
-               fade=None if here or not self.silent else 0.6)  # fmt: skip
-        d.circle(key + "/letter", self.x + 20, self.y + 20, 12, actor.colour, dash=dash)
+        d, actor, key = self.d, self.actor, self.key
+        dash, fade = "5 4" if self.silent else None, 0.6 if self.gone else None
+        ground = "said" if self.assigns else "wash" if self.gone else "paper"
+        here = self.member["inside"] or self.member["owns"]
+        d.rect(key, self.x, self.y, self.w, self.h, ground, actor.colour if here else "rule", r=8, width=2, dash=dash)
+        d.circle(key + "/letter", self.x + 20, self.y + 20, 12, actor.colour, dash=dash, fade=fade)
         if actor.pattern:
             d.circle(key + "/ring", self.x + 20, self.y + 20, 9.5, "none", "paper", dash="2 3", width=2)
         d.text(key + "/letter/word", self.x + 20, self.y + 25, actor.letter, actor.ink, bold=True, size=14,
@@ -152,39 +200,45 @@ class Box:
         self._arrows()
 
     def _words(self) -> None:
-        d, member, key, wide = self.d, self.member, self.key, self.w >= 200
-        right = self.x + self.w - 6
-        state = "frozen" if member["life"] == "frozen" else member["life"] or member["state"]
-        room = self.w - 44
-        if wide and state:
-            width = text_width(state, 12, bold=True) + 18
-            d.chip(key + "/state", right - width, self.y + 5, state, "good" if member["calm"] else "chip")
-            room -= width + 4
-        d.text(key + "/name", self.x + 38, self.y + 18, fit(self.actor.name, room, bold=True), bold=True)
+        d, member, key, wide = self.d, self.member, self.key, self.w >= WIDE_CARD
+        room, y = self.w - 46, self.y + (18 if wide or self.leads else 25)
+        if self.leads and wide:
+            words = "group leader" if self.w >= WIDER_CARD else "leader"
+            d.text(key + "/leads", self.x + self.w - 9, y, words, "quiet", size=12, anchor="end")
+            room -= text_width(words, 12) / LEAST_STRETCH + 8
+        elif self.leads:
+            d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
+        name = self.actor.name
+        if text_width(name, bold=True) > room * LEAST_STRETCH:
+            name = "…" + re.split("[- _.]", name)[-1]  # the end of a long name tells it from others
+        d.text(key + "/name", self.x + 38, y, name, bold=True, room=room, tip=self.actor.name)
         ink = "trouble" if member["trouble"] else "quiet"
-        if wide:
-            d.text(key + "/words", self.x + 38, self.y + 35, fit(member["words"], self.w - 44, 12.5), ink, size=12.5)
-        else:
-            for n, line in enumerate(wrap(member["words"], self.w - 42, 12)[:2]):
-                d.text(f"{key}/words/{n}", self.x + 38, self.y + 34 + 15 * n, line, ink, size=12)
+        x, y = (self.x + 38, self.y + 35) if wide else (self.x + 9, self.y + 48)
+        for n, line in enumerate(wrapped(member["words"], self.w)):
+            d.text(f"{key}/words/{n}", x, y + LINE * n, line, ink, size=12.5, room=self.x + self.w - x - 6)
 
-    def draw_levers(self) -> None:
+    def draw_levers(self, room: float) -> None:
         """What can be done to this member now."""
         words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
-        self.h -= LEVER_ROOM
-        pitch = (self.w - 14) / len(LEVERS)
-        for number, word in enumerate(words):
-            x, y, key = self.x + 7 + number * pitch, self.y + self.h - 1, f"{self.key}/lever/{word}"
-            self.d.rect(key, x, y, pitch - 4, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
-                        tip=f"{word} {self.actor.name} now")  # fmt: skip
-            self.d.text(key + "/word", x + (pitch - 4) / 2, y + 14, word, "ink", size=12, anchor="middle")
+        self.h -= room
+        in_a_row = len(LEVERS) if room == LEVER else 2
+        for first in range(0, len(words), in_a_row):
+            row = words[first : first + in_a_row]
+            x, y = self.x + 6.0, self.y + self.h + first // in_a_row * LEVER - 1
+            more = (self.w - 9 - sum(text_width(word, 12) for word in row)) / len(row) - 3  # around each word
+            for word in row:
+                key, w = f"{self.key}/lever/{word}", text_width(word, 12) + more
+                self.d.rect(key, x, y, w, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
+                            tip=f"{word} {self.actor.name} now")  # fmt: skip
+                self.d.text(key + "/word", x + w / 2, y + 14, word, "ink", size=12, anchor="middle")
+                x += w + 3
 
     def draw_parts(self) -> None:
         d, member = self.d, self.member
         x, y = self.x + 9, self.y + self.h - 25
         labels = [(label, "gives" if label in member["gives"] else "owns") for label in member["owns"]]
         labels += [(label, "waits") for label in member["waits"]]
-        room = self.w - 18 - (98 if self.leads and self.w >= 200 else 0)
+        room = self.w - 18
         widest = max((text_width(label, 12.5, mono=True, bold=True) for label, _ in labels), default=0)
         slots = int(room // (widest + 8)) if labels else 1
         shown, pitch = labels, min(max(widest + 18.0, CHIP_PITCH), room / max(len(labels), 1))
@@ -195,9 +249,6 @@ class Box:
             x += pitch
         if len(shown) < len(labels):
             d.text(self.key + "/more", x + 2, y + 15, f"+{len(labels) - len(shown)}", "quiet", size=12)
-        if self.leads and self.w >= 200:
-            d.text(self.key + "/leads", self.x + self.w - 9, self.y + self.h - 11, "group leader", "quiet", size=12.5,
-                   bold=True, anchor="end")  # fmt: skip
 
     def _part(self, label: str, how: str, x: float, y: float, w: float) -> None:
         colour, ink = self.actor.colour, self.actor.ink
@@ -212,8 +263,11 @@ class Box:
         inside = self.member["inside"]
         if (self.silent or not inside) and how == "owns":
             look = ("paper", "trouble", "trouble", None) if inside else ("none", "rule", "gone", "4 3")
+        width = None
+        if label in self.two_owners and how != "waits":
+            look, width = (colour, "trouble", ink, None), 3
         tips = {"owns": "reads", "gives": "must give up", "waits": "was given, may not read yet:"}
-        self.d.cell(key, x, y, w, CHIP, label, "", "", look[0], look[1], look[2], dash=look[3],
+        self.d.cell(key, x, y, w, CHIP, label, "", "", look[0], look[1], look[2], dash=look[3], width=width,
                     tip=f"{self.actor.name} {tips[how]} {label}")  # fmt: skip
 
     def _arrows(self) -> None:
@@ -222,18 +276,18 @@ class Box:
         if member["inside"] and not self.silent:
             d.line(self.key + "/link", x, top, x, foot, "rule")
         answer = member["answered"]
-        room = self.w - 38
+        room = self.w - 24
         if answer and answer[2] == self.now:
             d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
             words, ink = answer[0], "trouble" if answer[1] else "ink"
-            if text_width(words, 12.5, bold=True) > room:
+            if text_width(words, 13.5, bold=True) > room * LEAST_STRETCH:
                 words = words.split(": ")[-1]
-            d.text(self.key + "/answer/word", x + 11, foot - 8, fit(words, room, 12.5, bold=True), ink, size=12.5,
-                   bold=True)  # fmt: skip
+            d.text(self.key + "/answer/word", x + 11, foot - 8, words, ink, size=12.5, bold=True, room=room)
         elif member["asked"]:
             new = member["asked_at"] == self.now
             d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
             words = member["asked"] if new else f"{member['asked']}, waits"
-            if text_width(words, 12.5) > room:
-                words = fit(member["asked"], room, 12.5, bold=new)
-            d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new)
+            if text_width(words, 12.5) > room * LEAST_STRETCH:
+                words = member["asked"].removeprefix("ConsumerGroup")
+            d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new,
+                   room=room)  # fmt: skip

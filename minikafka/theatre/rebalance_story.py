@@ -46,6 +46,8 @@ class RebalanceStory(MemberStory):
             return None
         member.inside, member.asked, member.told = False, "", False
         member.gives, member.waits, member.given, member.revoked = [], [], [], []
+        if member.life == "crashed":
+            member.owns = []
         if not self.who.clients_speak:
             member.owns = []
             member.life = "left" if d["reason"] == "goodbye" else member.life
@@ -76,7 +78,7 @@ class RebalanceStory(MemberStory):
             if not self.who.clients_speak:
                 each.owns = each.owns if group.cooperative else []
             each.gives, each.waits = [], []
-            leads = "you lead" if each is leader else "the leader assigns"
+            leads = "you lead" if each is leader or leader is None else f"{leader.actor.letter} leads"
             self._answer(each, f"JoinGroup: {leads}", False)
             each.asked = "" if self.who.clients_speak else "SyncGroup"
         who = leader.actor.name if leader else "nobody"
@@ -150,7 +152,7 @@ class RebalanceStory(MemberStory):
         usual = d["error"] == "REBALANCE_IN_PROGRESS"
         if not self.once(("refused", member.actor.name, d["error"], d["api"] if not usual else "")):
             return None
-        self._answer(member, d["error"], not usual)
+        self._answer(member, f"{d['error']}: {'join again' if usual else 'refused'}", not usual)
         name = member.actor.name
         if not usual:
             return Told(f"The coordinator refuses {name}'s {d['api']} with {d['error']}{number}.", d["error"], True)

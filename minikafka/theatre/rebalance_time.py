@@ -12,19 +12,21 @@ from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, text_width
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import Actor, actors_of
-from minikafka.theatre.rebalance_group import PHASES
+from minikafka.theatre.rebalance_group import PHASES, listed
 from minikafka.theatre.text import counted
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
+WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
 TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 PHASE_FILL = {"Stable": "good", "PreparingRebalance": "cell", "CompletingRebalance": "chip", "Assigning": "chip",
               "Reconciling": "cell"}  # fmt: skip
 SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigning": "assign",
          "Reconciling": "change over"}  # fmt: skip
-CAPTION = 18
+CAPTION = 22
+LEAST_SEEN = 12  # width of two owners that have just begun
 SHORTEST_MS = 5  # less is 0.00 s
 
 
@@ -44,11 +46,12 @@ class Axis:
         self.times = [scene["at"] for scene in scenes]
         gaps = [max(after - at, 0) for at, after in pairwise(self.times)]
         total = sum(gaps) or 1
-        moves = sum(1 for gap in gaps if gap)
-        own = min(OWN_ROOM, OWN_SHARE / max(moves, 1))
+        two = [any(each[step].get("two_owners") for each in spaces.values()) for step in range(len(gaps))]
+        own = [(WITH_TWO_OWNERS if double else 1) * (gap > 0) for gap, double in zip(gaps, two, strict=True)]
+        unit = min(OWN_ROOM, OWN_SHARE / max(sum(own), 1))
         self.places = [0.0]
-        for gap in gaps:
-            self.places.append(self.places[-1] + (own + (1 - own * moves) * gap / total if gap else 0))
+        for gap, units in zip(gaps, own, strict=True):
+            self.places.append(self.places[-1] + unit * units + (1 - unit * sum(own)) * gap / total)
 
     def at(self, ms: int, step: int | None = None) -> float:
         """The place of a moment; of several steps at that moment the last one, or the one that is meant."""
@@ -66,8 +69,8 @@ class Band:
     """The place of the lanes on the page: x of a moment, not beyond the cursor."""
 
     def __init__(self, d: Drawing, axis: Axis, scene: Scene) -> None:
-        self.left, self.right = (36, d.width - 132) if d.narrow else (44, d.width - 176)
-        self.waiting_x, self.unread_x = d.width - (78 if d.narrow else 96), d.width
+        self.left, self.right = 36 if d.narrow else 44, d.width - 178
+        self.waiting_x, self.unread_x = d.width - 116, d.width - 6
         self.axis, self.step, self.now = axis, scene["step"], scene["at"]
 
     @property
@@ -84,13 +87,31 @@ class Band:
 def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
     band = Band(d, axis, scene)
     d.text("time/caption", 0, top + 13, "who reads each partition", "quiet", size=12.5)
-    d.text("time/waiting", band.waiting_x, top + 13, "waiting", "quiet", size=12.5, anchor="end")
-    d.text("time/unread", band.unread_x, top + 13, "not read for", "quiet", size=12.5, anchor="end")
-    many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 6
+    _legend(d, top + 13, scene["space"])
+    draw_columns(d, "time", top + 13, band)
+    many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
     sizes = {"height": 14, "gap": 2} if many else {}
     bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", **sizes)
-    d.cursor(band.cursor, top + CAPTION - 4, bottom + 2)
+    d.cursor(band.cursor, top + CAPTION - 1, bottom + 2)
     draw_axis(d, bottom + 14, band)
+
+
+def _legend(d: Drawing, y: float, space: Space) -> None:
+    x, two = 200.0 if d.narrow else 220.0, any(span[2] == "two" for lane in space["spans"].values() for span in lane)
+    d.rect("time/legend/nobody", x, y - 10, 16, 12, "hatch", "trouble", r=3)
+    d.text("time/legend/nobody/word", x + 22, y, "nobody", "quiet", size=12.5)
+    if two:
+        x += 100
+        d.rect("time/legend/two/over", x, y - 10, 16, 6, "quiet")
+        d.rect("time/legend/two/under", x, y - 4, 16, 6, "chip")
+        d.rect("time/legend/two", x, y - 10, 16, 12, "none", "trouble", r=2, width=2)
+        d.text("time/legend/two/word", x + 22, y, "two" if d.narrow else "two own it", "quiet", size=12.5)
+
+
+def draw_columns(d: Drawing, key: str, y: float, band: Band) -> None:
+    """What the numbers at the lanes' ends are."""
+    d.text(key + "/waiting", band.waiting_x, y, "waiting", "quiet", size=12.5, anchor="end")
+    d.text(key + "/unread/words", band.unread_x, y, "not read for", "quiet", size=12.5, anchor="end")
 
 
 def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, *,
@@ -113,7 +134,7 @@ class Block:
         self.tag, self.height = tag, height
         self.actors = actors_of(cast)
 
-    def spans(self, lane: str) -> list[tuple[float, float, str, str, int | None]]:
+    def spans(self, lane: str) -> list[tuple[float, float, list[str], str, int | None]]:
         """Up to the cursor: x from, x to, who, what, the records that waited when it was over."""
         spans = self.space["spans"].get(lane, [])
         begins = [self.band.x(start) for start, *_ in spans]
@@ -121,11 +142,11 @@ class Block:
         return [(x, x2, *rest) for x, x2, (_, *rest) in zip(begins, ends, spans, strict=True)]
 
     def unread_ms(self, label: str) -> int:
-        return unread_ms(self.space["spans"].get(label, []), self.cast["since_ms"], self.band.now)
+        return lasted_ms("nobody", self.space["spans"].get(label, []), self.cast["since_ms"], self.band.now)
 
     def phases(self, y: float) -> None:
         d, key, foot = self.d, f"time/{self.tag}group", y + self.height - 3.5
-        for n, (x, x2, number, state, _) in enumerate(self.spans("group")):
+        for n, (x, x2, [number], state, _) in enumerate(self.spans("group")):
             if x2 - x < 0.5:
                 continue
             plain = PHASES.get(state, state)
@@ -133,11 +154,13 @@ class Block:
             d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
                    tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
             names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
-            words = next((name for name in names if text_width(name, 12) + 8 <= x2 - x), "")
+            words = next((name for name in names if text_width(name, 12) / LEAST_STRETCH + 4 <= x2 - x), "")
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
         total = sum(self.unread_ms(label) for label in self.cast["partitions"])
-        d.text(key + "/unread", self.band.unread_x, foot, f"sum {seconds(total)}", "ink", bold=True, size=12.5,
+        right = self.band.unread_x
+        d.rect(f"time/{self.tag}sum", right - 104, y - 2, 110, self.height + 4, r=4)
+        d.text(f"time/{self.tag}sum/words", right, foot, f"sum {seconds(total)}", "ink", bold=True, size=12.5,
                anchor="end")  # fmt: skip
 
     def partition(self, y: float, label: str) -> None:
@@ -146,38 +169,64 @@ class Block:
         d.rect(key + "/ground", band.left, y, band.right - band.left, self.height, "wash", r=3)
         spans = self.spans(label)
         begun = band.axis.begun.get(self.tag + label, [])
+        end = band.cursor
         for n, (x, x2, who, what, waited) in enumerate(spans):
+            if what == "two" and n == len(spans) - 1:
+                x2 = end = max(x2, x + LEAST_SEEN)
             if x2 - x >= 0.5:
-                self._span(f"{key}/{n}", (x, y, x2 - x), self.actors.get(who), what, begun[n], waited)
+                actors = [self.actors[name] for name in who]
+                self._span(f"{key}/{n}", (x, y, x2 - x), actors, what, begun[n], waited)
         waiting, unread = self.space["waiting"][label], self.unread_ms(label)
         nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
         d.text(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet",
                mono=True, bold=True, size=12.5, anchor="end")  # fmt: skip
         d.text(key + "/unread", band.unread_x, foot, seconds(unread), "trouble" if nobody and long else "quiet",
                mono=True, bold=long, size=12.5, anchor="end")  # fmt: skip
-        words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}"
-        if nobody and waiting and band.cursor + text_width(words, 12) + 16 <= band.right:
-            d.text(f"time/cursor/{self.tag}{label}", band.cursor + 9, foot, words, "trouble", size=12)
+        words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}" if nobody and waiting else ""
+        if spans and spans[-1][3] == "two":
+            words = f"{listed([self.actors[name].letter for name in spans[-1][2]])} own it"
+        if words and end + text_width(words, 12) / LEAST_STRETCH + 16 <= band.right:
+            d.text(f"time/cursor/{self.tag}{label}/words", end + 9, foot, words, "trouble", size=12)
 
-    def _span(self, key: str, place: tuple[float, float, float], actor: Actor | None, what: str, of: int,
+    def _span(self, key: str, place: tuple[float, float, float], actors: list[Actor], what: str, of: int,
               waited: int | None) -> None:  # fmt: skip
         """waited: the records there when the span was over."""
         x, y, w = place
         d, foot = self.d, y + self.height - 3.5
         if what == "nobody":
-            words = [f"{actor.letter} frozen"] if actor else []
+            words = [f"{actor.letter} frozen" for actor in actors]
             words += [f"{waited} waited"] if waited is not None else []
-            d.rect(key, x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=", ".join(["nobody reads", *words]))
-            said = next((each for each in (", ".join(words), *words) if text_width(each, 12, bold=True) + 16 <= w), "")
+            tip = ", ".join(["nobody reads", *words])
+            d.rect(key + "/span", x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=tip)
+            said = next(
+                (
+                    each
+                    for each in (", ".join(words), *words)
+                    if text_width(each, 12, bold=True) / LEAST_STRETCH + 8 <= w
+                ),
+                "",
+            )
             if said:
                 d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")
             return
-        if actor is None:
+        if what == "two":
+            self._split(key, place, actors, of)
             return
-        d.rect(key, x, y, w, self.height, actor.colour, r=3, of=of)
+        [actor] = actors[:1]
+        d.rect(key + "/span", x, y, w, self.height, actor.colour, r=3, of=of)
         draw_pattern(d, key, x + 2, x + w - 2, y + self.height - 2.5, actor)
         if w > text_width(actor.letter, 12, bold=True) + 8:
             d.text(key + "/who", x + 5, foot, actor.letter, actor.ink, size=12.5, bold=True)
+
+    def _split(self, key: str, place: tuple[float, float, float], actors: list[Actor], of: int) -> None:
+        """Two at work on one partition: what must not be."""
+        (x, y, w), d, h = place, self.d, self.height / len(actors)
+        who = listed([actor.letter for actor in actors])
+        for n, actor in enumerate(actors):
+            d.rect(f"{key}/{n}", x, y + n * h, w, h, actor.colour)
+        d.rect(key + "/span", x, y, w, self.height, "none", "trouble", r=2, width=2.5, of=of, tip=f"{who} own it")
+        if w > text_width(who, 12, bold=True) / LEAST_STRETCH + 8:
+            d.text(key + "/who", x + 8, y + self.height - 3.5, who, size=12, bold=True, halo="paper")
 
 
 def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Actor) -> None:
@@ -200,13 +249,13 @@ def draw_axis(d: Drawing, y: float, band: Band) -> None:
             after = x + half + 8
 
 
-def unread_ms(spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
-    """How long nobody read a partition from since_ms up to a moment, once it had a reader. spans: its lane so far."""
+def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
+    """How long a partition was in this state ("nobody", "two") from since_ms up to a moment. spans: its lane so far."""
     ends = [start for start, *_ in spans[1:]] + [at]
     return sum(
         max(min(end, at) - max(start, since_ms), 0)
-        for (start, _, what, _), end in zip(spans, ends, strict=False)
-        if what == "nobody"
+        for (start, _, each, _), end in zip(spans, ends, strict=False)
+        if each == what
     )
 
 

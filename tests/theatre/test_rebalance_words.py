@@ -1,15 +1,24 @@
 """What a newcomer must see in the rebalance's picture: why it takes long, who holds what, how many records waited."""
 
+from functools import cache
+
 import pytest
 
 from minikafka.course import demo
+from minikafka.course.rebalance_runs import newcomer
 from minikafka.theatre import picture
+from minikafka.theatre.drawing import WIDE
 from tests.theatre.groups import GroupStory
 from tests.theatre.test_rebalance import A, B, C, member, scene, texts
 
 
 def shown(protocol, happening, **options):
     return picture("rebalance", demo.rebalance(protocol, happening, 7), since_ms=demo.SINCE_MS, **options)
+
+
+@cache
+def shown_busy():
+    return picture("rebalance", newcomer(busy_s=12).trace, since_ms=20_000)
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +36,27 @@ def freezes():
     return shown("range", "A freezes")
 
 
-def test_a_member_that_gave_up_all_is_seen_to_run_its_listener_and_is_not_calm(joins):
-    found = member(scene(joins, "Nobody reads any partition"), A)
-    assert found["words"] == "gave up all: its listener runs"
-    assert found["state"] == "stable" and not found["calm"]
-    assert member(joins.scenes[-1], A)["calm"]
+def test_a_member_that_gave_up_all_is_seen_to_do_so(joins):
+    assert member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all"
+
+
+def test_a_card_says_what_its_member_does_once_and_in_plain_words(joins):
+    for drawing in joins.drawings(WIDE):
+        said = [shape["text"] for key, shape in drawing.shapes.items() if "/words" in key and key.startswith("member/")]
+        assert said and not [text for text in said if "_" in text or text in ("stable", "Stable")]
+
+
+def test_who_joined_says_for_whom_it_waits():
+    found = scene(shown_busy(), "All wait for B")
+    assert member(found, "A")["words"] == "waits for B"
+    assert member(found, "B")["words"] == "was told, joins at next poll"
+
+
+def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(joins):
+    lit = [each for each in shown_busy().scenes if each.get("light")]
+    assert len(lit) == 1 and "All wait for B: it joins with its next poll." in lit[0]["sentence"]
+    assert {"member/B", "coordinator", "time/P0", "part/P2"} <= set(lit[0]["light"])
+    assert not any(each.get("light") for each in joins.scenes), "here nobody is waited for"
 
 
 def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
@@ -63,14 +88,14 @@ def test_a_cooperative_member_gives_up_what_its_answer_to_sync_group_lacks(coope
 def test_a_member_with_nothing_keeps_nothing(cooperative):
     told = scene(cooperative, "consumer C's Heartbeat")
     assert told["sentence"].endswith("it must join again.")
-    assert member(told, C)["words"] == "was told, joins with its next poll"
+    assert member(told, C)["words"] == "was told, joins at next poll"
 
 
 def test_a_member_that_leaves_gives_up_unasked():
     pic = shown("range", "A leaves")
     assert "gives up P0 and P1, unasked" in scene(pic, "consumer A gives up")["sentence"]
     leaving = member(scene(pic, "LeaveGroup (13)"), A)
-    assert leaving["words"] == "leaves the group" and not leaving["calm"]
+    assert leaving["words"] == "leaves the group"
 
 
 def test_under_kip_848_a_member_waits_to_hear_of_what_is_free():
@@ -86,7 +111,7 @@ def test_members_of_two_groups_stand_under_each_other_and_the_cursor_leaves_thei
         for n in range(3):
             places = {shapes[key]["x"] for key in (f"group/{g}/member/{n}" for g in range(2)) if key in shapes}
             assert len(places) <= 1
-        assert shapes["time/cursor/0"]["y2"] < shapes["group/1/name"]["y"] - 10
+        assert shapes["time/cursor/0"]["y2"] < shapes["group/1/title/name"]["y"] - 10
 
 
 def test_kip_800_a_member_that_says_why_it_leaves_has_left_as_one_that_does_not():

@@ -140,9 +140,7 @@ def structure(told):
     """A scene without its sentences. Of a chapter only its being there counts."""
     if isinstance(told, dict):
         chapter = {"chapter": told["chapter"] is not None} if "chapter" in told else {}
-        return {
-            key: structure(value) for key, value in told.items() if key not in ("sentence", *SENTENCE)
-        } | chapter
+        return {key: structure(value) for key, value in told.items() if key not in ("sentence", *SENTENCE)} | chapter
     return [structure(each) for each in told] if isinstance(told, list) else told
 
 
