@@ -18,7 +18,8 @@ WIDE, NARROW = 920, 560
 
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y", "room")
 WORDS = (
-    "kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink", "act"
+    "kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink",
+    "act", "same",
 )  # fmt: skip
 
 COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
@@ -98,6 +99,7 @@ class Drawing:
     step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and
     the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from. room:
     a text that is wider in the learner's font is cut. act: what a click on the shape does to a live run ("freeze a").
+    same: shapes of one thing, a record say, share it: hovering one marks all.
     """
 
     def __init__(self, width: int) -> None:
@@ -119,9 +121,10 @@ class Drawing:
         self.shapes[key] = shape
 
     def light(self, keys: Sequence[str]) -> None:
-        """Outline these shapes, and dim all that is not beneath one of them."""
-        self.outlined = {key for key in keys if key in self.shapes}
-        self.lit = {key for key in self.shapes if any(key == lit or key.startswith(lit + "/") for lit in keys)}
+        """Outline these shapes, or all of these things (same), and dim all that is not beneath one of them."""
+        self.outlined = {key for key, shape in self.shapes.items() if key in keys or shape.get("same") in keys}
+        lit = {*keys, *self.outlined}
+        self.lit = {key for key in self.shapes if any(key == each or key.startswith(each + "/") for each in lit)}
 
     def rect(
         self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any

@@ -20,11 +20,19 @@ Scene = dict[str, Any]
 
 LANE, GAP = 17, 4  # height of a lane, space between two
 LEAST_STRETCH = 0.8  # player.js: LEAST; it brings places nearer to each other, but text keeps its size
+DAY_MS = 24 * HOUR_MS
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
+
+
+def in_days(ms: Sequence[int]) -> bool:
+    """Whether the story lasts for days: then nobody asks for its seconds."""
+    return bool(ms) and ms[-1] - ms[0] >= 3 * DAY_MS
 
 
 def times(ms: Sequence[int]) -> list[str]:
     """The scenes' times in words: thousandths only where times need them to be told apart."""
+    if in_days(ms):
+        return [f"day {at // DAY_MS} {at // HOUR_MS % 24:02}:{at // 60_000 % 60:02}" for at in ms]
     exact = any(at % 10 for at in ms if at < HOUR_MS)
     crowded = {at // 1000 for at, after in pairwise(ms) if at != after and at // 1000 == after // 1000}
     return [moment(at, exact if at < HOUR_MS else at // 1000 in crowded) for at in ms]
@@ -46,7 +54,8 @@ class Lanes:
 
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.times = [scene["at"] for scene in scenes]
-        self.words = [scene["time"] for scene in scenes]
+        whole_days = in_days(self.times)
+        self.words = [f"day {scene['at'] // DAY_MS}" if whole_days else scene["time"] for scene in scenes]
         self.marks: dict[str, list[tuple[int, dict[str, Any]]]] = {}
         for step, scene in enumerate(scenes):
             for mark in scene["marks"]:
@@ -122,7 +131,8 @@ class Lanes:
                 break
             colour = "trouble" if mark.get("trouble") else lane.colour
             of = mark.get("of")
-            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"))
+            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"),
+                   same=mark.get("same"))  # fmt: skip
             words = mark["text"]
             if words and fits[number] and (letters or len(words) > 3):
                 ink = "trouble" if mark.get("trouble") else "ink"

@@ -8,20 +8,23 @@ partitions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.journey import BRACKET, MOST, PRODUCERS, STRIP, JourneyRow, Trays, draw_producers
+from minikafka.theatre.journey_story import JourneyStory
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.log_story import LogStory, lane_of
+from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.play import Play
-from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Row, Style
+from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Style
 from minikafka.theatre.text import counted
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 
 
 class LogPlay(Play):
-    story = LogStory
+    story = JourneyStory
     foot = (
         "A reader stands before the record it will read next. "
         "Reading removes nothing; retention removes whole segments, oldest first."
@@ -38,7 +41,8 @@ class LogPlay(Play):
         if space["readers"]:
             parts.append(counted(len(space["readers"]), "reader"))
         parts += [f"{node} {state}" for node, state in space["down"].items()]
-        parts += [self.cast["legend"]] if self.cast["legend"] else []
+        if self.cast["legend"] and not self.cast["one_key"]:
+            parts.append(self.cast["legend"])
         return " · ".join(parts)
 
     def summary(self, space: dict[str, Any]) -> str:
@@ -58,11 +62,14 @@ class LogPlay(Play):
                 f"{reader['name']} reads {', '.join(places)} next"
                 + (f" ({reader['state']})" if reader["state"] else "")
             )
+            spans = [span for log in space["partitions"] for span in log["lost"] if span[2] == reader["name"]]
+            parts += [f"{sum(up_to - first for first, up_to, _ in spans)} lost to it"] if spans else []
         return "; ".join(parts) or "nothing yet"
 
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.trays = Trays(self.cast, scenes)
         self.call_outs = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
         for scene in scenes if self.cast["readers"] else ():
             for width in self.call_outs:
@@ -70,43 +77,77 @@ class LogPlay(Play):
                 self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        for row in self._partitions(drawing, scene):
+        scene, several = scenes[-1], len(self.cast["chosen"]) > 1
+        space, top = scene["space"], self._top(drawing)
+        rows = self._partitions(drawing, scene)
+        self._producers(drawing, scene, rows)
+        for row in rows:
             row.draw()
-            if len(self.cast["chosen"]) > 1:
-                _margin(drawing, row.partition, row.cells_y)
-        if len(self.cast["chosen"]) > MOST_WITH_LANES:
+            if not several and not drawing.narrow:
+                _captions(drawing, row, "days old" if self.cast["in_days"] else "")
+            if several:
+                _margin(drawing, row.partition, row.x - 42, row.right, row.cells_y)
+        room = self._height(drawing) * len(self.cast["chosen"])
+        below: float = top + room
+        self.trays.draw(drawing, space["readers"], rows, below + 6 if drawing.narrow else top, room)
+        trays = self.trays.height(drawing, room)
+        below = below + 6 + trays if drawing.narrow else max(below, top + trays)
+        if len(self.cast["chosen"]) <= MOST_WITH_LANES:
+            self.lanes.draw(drawing, below + 6, self._rows(space), scene["step"])
+
+    def _producers(self, d: Drawing, scene: Scene, rows: Sequence[JourneyRow]) -> None:
+        names, now = scene["space"]["producers"], scene["number"]
+        writing = [(names[r[5]], row) for row in rows for r in row.partition["records"] if r[4] == now]
+        if not rows:
             return
-        bottom = self._height(drawing) * len(self.cast["chosen"]) + 6
-        self.lanes.draw(drawing, bottom, self._rows(scene["space"]), scene["step"])
+        name, into = writing[0] if writing else (None, rows[0])
+        draw_producers(d, names, into.home_y, name)
+        if name in names[:MOST] and len(rows) > 1 and not d.narrow:
+            y = into.home_y + 22 + 50 * names.index(name)
+            d.arrow("way/written", PRODUCERS + 5, y, into.x - 50, into.cells_y + 15, width=2)
+
+    def _top(self, d: Drawing) -> int:
+        return 4 + (STRIP if d.narrow else 0)
 
     def _height(self, d: Drawing) -> int:
         return self._style(d).height(self.call_outs[d.width])
 
-    def _pitch(self, d: Drawing) -> int:
+    def _pitch(self, d: Drawing) -> float:
         """Units from one record to the next: the widest that leaves room for all."""
-        room = self._room(d)[1]
-        return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
+        wide, several = self._room(d)[1] / (self.cast["most"] + 1.2), len(self.cast["chosen"]) > 1
+        return min(wide, 120 if several else 94) if wide >= 31 else 40 if d.narrow else 47
 
     def _style(self, d: Drawing) -> Style:
         if len(self.cast["chosen"]) > 1:
-            return MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
-        return TALL if self._pitch(d) >= 78 else LARGE
+            style = MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
+        else:
+            style = TALL if self._pitch(d) >= 78 and not self.cast["one_key"] else LARGE
+        return replace(style, words=style.words + BRACKET) if self.cast["loses"] else style
 
     def _room(self, d: Drawing) -> tuple[int, int]:
-        return (4, d.width - 6) if len(self.cast["chosen"]) == 1 else (46, d.width - 46 - 74)
+        """The left end of the records, and their width."""
+        several = len(self.cast["chosen"]) > 1
+        left, right = (4, d.width - 6) if d.narrow else (PRODUCERS + 12, d.width - self.trays.width(d) - 14)
+        if several:
+            left, right = (46, right - 74) if d.narrow else (left + 72, right - 104)
+        return left, right - left
 
-    def _partitions(self, d: Drawing, scene: Scene) -> list[Row]:
+    def _partitions(self, d: Drawing, scene: Scene) -> list[JourneyRow]:
         (left, room), pitch, style = self._room(d), self._pitch(d), self._style(d)
-        rows = []
+        rows, several = [], len(self.cast["chosen"]) > 1
         for log in scene["space"]["partitions"]:
             readers = [
-                _reader(reader, log, self.cast["readers"][reader["name"]], short=len(self.cast["chosen"]) > 1)
+                _reader(reader, log, self.cast["readers"][reader["name"]], short=several)
                 for reader in scene["space"]["readers"]
                 if str(log["partition"]) in reader["next"]
             ]
-            y = self.cast["chosen"].index(log["partition"]) * self._height(d) + 4
-            rows.append(Row(d, log, (left, y, room), pitch, scene["number"], readers, style))
+            y = self.cast["chosen"].index(log["partition"]) * self._height(d) + self._top(d)
+            row = JourneyRow(d, log, (left, y, room), pitch, scene["number"], readers, style)
+            row.cast, row.home_y = self.cast, row.y
+            if several:
+                row.right = left + min(room, (self.cast["most"] + 1.2) * pitch) + 66
+                row.home_y = self._top(d) + self._height(d) * len(self.cast["chosen"]) / 2 - 30
+            rows.append(row)
         return rows
 
     def _rows(self, space: dict[str, Any]) -> list[Lane]:
@@ -143,20 +184,16 @@ def _on_disk(space: dict[str, Any]) -> int:
     return sum(1 for log in space["partitions"] for segment in log["segments"] if segment[2] != "deleted")
 
 
-def _margin(d: Drawing, log: dict[str, Any], y: float) -> None:
+def _captions(d: Drawing, row: JourneyRow, inside: str) -> None:
+    """What the numbers in and under the records are."""
+    foot = row.cells_y + row.style.cell
+    for key, y, words in (("inside", foot - row.style.cell / 2 + 5, inside), ("below", foot + 16, "offset")):
+        d.text(f"caption/{key}", row.x - 8, y, words, "quiet", size=12, anchor="end")
+
+
+def _margin(d: Drawing, log: dict[str, Any], left: float, right: float, y: float) -> None:
     partition = log["partition"]
-    d.text(f"name/{partition}", 0, y + 20, f"P{partition}", mono=True, bold=True)
-    d.text(
-        f"end/{partition}", d.width, y + 12, f"end {log['log_end_offset']}", "quiet", size=12.5, mono=True, anchor="end"
-    )
-    if log["log_start_offset"]:
-        d.text(
-            f"start/{partition}",
-            d.width,
-            y + 28,
-            f"start {log['log_start_offset']}",
-            "quiet",
-            size=12.5,
-            mono=True,
-            anchor="end",
-        )
+    start = f"start {log['log_start_offset']}" if log["log_start_offset"] else ""
+    d.text(f"name/{partition}", left, y + 20, f"P{partition}", mono=True, bold=True)
+    for key, at, words in (("end", 12, f"end {log['log_end_offset']}"), ("start", 28, start)):
+        d.text(f"{key}/{partition}", right, y + at, words, "quiet", size=12.5, mono=True, anchor="end")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.casting import busiest_partitions, busiest_topic
-from minikafka.theatre.drawing import actor_colour
+from minikafka.theatre.drawing import actor_colour, actor_number
 from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.partition import PartitionLog
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
@@ -188,7 +188,7 @@ class LogStory(Story):
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
         self._log(d["partition"]).delete_segment(d["base_offset"])
         self.moved_start[d["partition"]] = event.id
-        offsets = _span(range(d["base_offset"], d["next_offset"]))
+        offsets = span_of(range(d["base_offset"], d["next_offset"]))
         return Told(
             f"The segment with {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
             self.once(f"deletion at {event.at}") and "a segment is deleted",
@@ -238,7 +238,8 @@ class LogStory(Story):
 
     def _reader(self, name: str) -> Position:
         if name not in self.readers:
-            self.readers[name] = Position(name, actor_colour(len(self.readers)))
+            colour = actor_colour(actor_number(name, [*self.readers, name]))
+            self.readers[name] = Position(name, colour)
         return self.readers[name]
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
@@ -258,7 +259,7 @@ class LogStory(Story):
         reader.next[partition] = position
         reader.refused.pop(partition, None)
         lag = log.log_end_offset - position
-        span = _span(offsets)
+        span = span_of(offsets)
         values = [log.records[o][3] for o in offsets if o in log.records]
         what = f" {quoted(values[0], 30)}," if len(offsets) == 1 and values and values[0] is not None else ""
         sentence = f"{name} reads{what} {span}{self._where(partition)}. It stands before {position}: its lag is {lag}."
@@ -348,7 +349,7 @@ class LogStory(Story):
         return Told(sentence, chapter, state in ("crashed", "stopped"), marks=marks)
 
 
-def _span(offsets: Sequence[int]) -> str:
+def span_of(offsets: Sequence[int]) -> str:
     if not offsets:
         return "nothing"
     return f"offset {offsets[0]}" if len(offsets) == 1 else f"offsets {offsets[0]} to {offsets[-1]}"

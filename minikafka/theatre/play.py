@@ -32,7 +32,8 @@ class Told:
     """What one event does to the picture.
 
     because: the id of an event, where the story knows better than the event's own cause. light: keys of shapes that
-    this step is about, each with all beneath it ("member/a"): they are outlined, the rest is dimmed, and it is held.
+    this step is about, each with all beneath it ("member/a"), or what shapes share as `same`: they are outlined, the
+    rest is dimmed, and it is held.
     """
 
     sentence: str

@@ -424,15 +424,14 @@
     at('foot').textContent = steps[cursor].foot;
   }
 
-  function explain(step, tip) {
+  function explain(step, tip, same) {
     unmark();
     const because = step === undefined ? null : steps[step].because;
     if (!tip && step !== undefined && step !== cursor) tip = `${steps[step].time} ${steps[step].sentence}`;
     const cause = because === null ? '' : `because of event ${steps[because].number}, ${steps[because].time}: ${steps[because].sentence}`;
     at('foot').textContent = [tip, cause].filter(Boolean).join(' · ') || steps[cursor].foot;
-    if (because === null) return;
     for (const { node, shape } of elements) {
-      if (shape && shape.of === because && node.style.display !== 'none') {
+      if (shape && (shape.of === because || (same && shape.same === same)) && node.style.display !== 'none') {
         const box = shape.kind === 'cell' ? node.firstChild : node;
         box.classList.add('cause');
         marked.push(box);
@@ -442,7 +441,7 @@
 
   at('drawing').addEventListener('mouseover', event => {
     const shape = event.target.dataset.shape && elements[event.target.dataset.shape].shape;
-    if (shape && (shape.tip || shape.of !== undefined)) explain(shape.of, shape.tip);
+    if (shape && (shape.tip || shape.of !== undefined)) explain(shape.of, shape.tip, shape.same);
     else unmark();
   });
   at('drawing').addEventListener('mouseleave', unmark);

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.lanes import LEAST_STRETCH
 from minikafka.theatre.text import key_part
 
 Column = tuple[int, int]  # offsets from, up to (not included): one record, or a gap of several
 CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
+PLACES = [(0, 0), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1)]  # of a boundary's label: middle, right, left; which level
 
 
 def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> list[Column]:
@@ -68,11 +70,6 @@ class Reader:
     trouble: bool = False
     away: bool = False  # closed, crashed or frozen
 
-    @property
-    def label(self) -> str:
-        """The name as it stands on the page."""
-        return fit(self.name, LABEL, bold=True)
-
 
 @dataclass(frozen=True)
 class Style:
@@ -108,6 +105,17 @@ class CallOut:
     before: bool = False  # at the right edge the label stands left of its stem, and ends there
 
 
+class Label(NamedTuple):
+    """A boundary's: from left to right on one of two levels, over or beside its line."""
+
+    left: float
+    right: float
+    level: int
+    line: float
+    at: float
+    anchor: str
+
+
 class Row:
     """Draws one partition at a place (x, y, width).
 
@@ -118,7 +126,8 @@ class Row:
                  readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
         self.d, self.partition, self.now, self.readers, self.style = d, partition, now, readers, style
         self.x, self.y, self.width = place
-        self.pitch = pitch
+        self.right = self.x + self.width + 2  # no label ends beyond it
+        self.pitch, self.cell = pitch, pitch - (5 if pitch >= 40 else 3)
         self.values = pitch >= 78
         self.cells_y = self.y + (58 if style.header else 2)
         self.key = str(partition["partition"])
@@ -177,18 +186,24 @@ class Row:
                 self.d.text(key + "/state", x + w - 6, top + 17, state, "quiet", size=12.5, bold=True, anchor="end")
 
     def _record(self, record: list[Any], x: float) -> None:
-        offset, letter, key, value, number = record
+        offset, letter, key, value, number, *_ = record
         gone = offset < self.partition["log_start_offset"]
         new = number == self.now
         key_words = "no key" if key is None else f"key {key}"
         value_words = "no value" if value is None else f"value {value}"
-        self.d.cell(
-            f"record/{self.key}/{offset}", x, self.cells_y, self.pitch - 5, self.style.cell, letter,
-            ("null" if value is None else value) if self.values else "", str(offset),
-            "none" if gone else "cell", "ink" if new else "rule", "gone" if gone else "ink",
-            dash="3 3" if gone else None, width=2 if new else None, of=number,
-            tip=f"offset {offset} · {key_words} · {value_words}" + (" · deleted" if gone else ""),
-        )  # fmt: skip
+        look: dict[str, Any] = {
+            "text": letter, "more": ("null" if value is None else value) if self.values else "", "below": str(offset),
+            "fill": "none" if gone else "cell", "line": "ink" if new else "rule", "ink": "gone" if gone else "ink",
+            "dash": "3 3" if gone else None, "width": 2 if new else None,
+            "tip": f"offset {offset} · {key_words} · {value_words}" + (" · deleted" if gone else ""),
+        }  # fmt: skip
+        look |= self.look(record)
+        self.d.cell(f"record/{self.key}/{offset}", x, self.cells_y, self.cell, self.style.cell, of=number,
+                    same=f"{self.key}/{offset}", **look)  # fmt: skip
+
+    def look(self, record: list[Any]) -> dict[str, Any]:
+        """What a picture shows differently of a record."""
+        return {}
 
     def _gap(self, offset: int, up_to: int, x: float) -> None:
         key, middle = f"gap/{self.key}/{up_to}", x + self.pitch / 2 - 2
@@ -199,7 +214,7 @@ class Row:
     def _end(self) -> None:
         end = self.partition["log_end_offset"]
         self.d.cell(
-            f"next/{self.key}", self.x + len(self.columns) * self.pitch, self.cells_y, self.pitch - 5, self.style.cell,
+            f"next/{self.key}", self.x + len(self.columns) * self.pitch, self.cells_y, self.cell, self.style.cell,
             below=str(end), fill="none", line="ink", dash="2 3", weight=600, tip=f"the next record gets offset {end}",
         )  # fmt: skip
 
@@ -215,18 +230,33 @@ class Row:
         return marks
 
     def _boundaries(self) -> None:
-        lowest = [-1000.0, -1000.0, -1000.0]
-        for name, offset in self.boundaries():
-            words = f"{name} {offset}"
-            half = text_width(words, 12.5, bold=True) / 2
-            x = self.left_of(offset) - 2.5
-            middle = min(max(x, half + 2), self.d.width - half)
-            level = next((n for n, right in enumerate(lowest) if middle - half > right + 10), 1)
-            lowest[level] = middle + half
-            key = f"boundary/{self.key}/{name}"
-            foot = self.y + 10 + 16 * level
-            self.d.line(key, x, foot + 6, x, self.cells_y + self.style.cell + 4, "ink", width=1.5)
-            self.d.text(key + "/name", middle, foot, words, size=12.5, bold=True, anchor="middle")
+        """Labels over their lines, or beside them: none meets another label, or the line of a higher one."""
+        marks = sorted(self.boundaries(), key=lambda mark: mark[1])
+        if len(marks) > 1 and marks[0][1] == marks[-1][1] == 0:
+            marks = [("log start and end offset", 0)]
+        widths = [text_width(f"{name} {offset}", 12.5, bold=True) for name, offset in marks]
+        ways = sorted(product(PLACES, repeat=len(marks)), key=lambda places: sum(map(PLACES.index, places)))
+        tried = [
+            [self._label(mark[1], wide, *place) for mark, wide, place in zip(marks, widths, places, strict=True)]
+            for places in ways
+        ]
+        inside = [each for each in tried if all(self.x - 3 <= one.left and one.right <= self.right + 3 for one in each)]
+        for (name, offset), label in zip(marks, next((each for each in inside if _clear(each)), tried[0]), strict=True):
+            key, foot = f"boundary/{self.key}/{name}", self.y + 10 + 16 * label.level
+            self.d.line(key, label.line, foot + 6, label.line, self.cells_y + self.style.cell + 4, "ink", width=1.5)
+            self.d.text(key + "/name", label.at, foot, f"{name} {offset}", size=12.5, bold=True, anchor=label.anchor)
+
+    def _label(self, offset: int, wide: float, side: int, level: int) -> Label:
+        """Where a boundary's label stands; what it takes on a page that brings places nearer to each other."""
+        line = self.left_of(offset) - 2.5
+        most = wide / LEAST_STRETCH
+        anchor, at = ("middle", line) if not side else ("start", line + 5) if side > 0 else ("end", line - 5)
+        if anchor == "middle" and line - wide / 2 < self.x - 2:
+            anchor, at = "start", self.x - 2
+        if anchor == "middle" and line + most / 2 > self.right:
+            anchor, at = "end", self.right
+        left = at - most * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        return Label(left, left + most, level, line, at, anchor)
 
     def _readers(self) -> None:
         top = self.cells_y + self.style.cell
@@ -238,15 +268,19 @@ class Row:
         call_outs: list[CallOut] = []
         for reader in sorted(self.readers, key=lambda reader: (-reader.next, reader.name)):
             x = self.left_of(reader.next) - 2.5 - 6 * sum(1 for other in call_outs if other.reader.next == reader.next)
-            wide = text_width(reader.label, bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
-            fits = x + 9 + wide <= self.d.width + 8
-            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 12 - wide, 0), wide, not fits))
+            wide = text_width(self._name(reader), bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
+            fits = x + 9 + wide / LEAST_STRETCH <= self.right + 8
+            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 12 - wide, self.x - 4), wide, not fits))
         count = len(call_outs)
         choices = product(range(count), repeat=count) if 0 < count <= 4 else ()
         for levels in sorted(choices, key=lambda levels: (max(levels), sum(levels))):
             if all(_apart(a, b, levels[i], levels[j]) for (i, a), (j, b) in permutations(enumerate(call_outs), 2)):
                 return list(zip(call_outs, levels, strict=True))
         return list(zip(call_outs, range(count), strict=True))
+
+    def _name(self, reader: Reader) -> str:
+        """As it stands on the page."""
+        return fit(reader.name, LABEL * 0.6 if self.d.narrow else LABEL, bold=True)
 
     def _reader(self, call_out: CallOut, top: float, foot: float) -> None:
         reader, x = call_out.reader, call_out.x
@@ -256,7 +290,8 @@ class Row:
         self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         ink = "trouble" if reader.trouble else "quiet"
         at, anchor = (call_out.left + call_out.wide, "end") if call_out.before else (call_out.left, "start")
-        self.d.text(key + "/name", at, foot + 6, reader.label, bold=True, more=reader.words, ink=ink, halo="paper",
+        name = self._name(reader)
+        self.d.text(key + "/name", at, foot + 6, name, bold=True, more=reader.words, ink=ink, halo="paper",
                     anchor=anchor)  # fmt: skip
 
 
@@ -266,3 +301,12 @@ def _apart(a: CallOut, b: CallOut, level: int, other: int) -> bool:
         return True
     stem = a.left - 5 <= b.x <= a.left + a.wide
     return not stem and (level < other or a.left + a.wide + 8 <= b.left or b.left + b.wide + 8 <= a.left)
+
+
+def _clear(labels: Sequence[Label]) -> bool:
+    """Whether labels keep clear of each other and of the lines from above."""
+    return all(
+        (a.level != b.level or a.right + 8 <= b.left or b.right + 8 <= a.left)
+        and (a.level <= b.level or not a.left - 4 <= b.line <= a.right + 4)
+        for a, b in permutations(labels, 2)
+    )
