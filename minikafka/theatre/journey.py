@@ -17,7 +17,7 @@ STRIP = 36  # height of the producers on a narrow one
 MOST = 4  # of each are drawn
 CHIP, GAP, HEAD = 22, 4, 26  # a record in a tray, what is between two, what a tray says above them
 ROOM = 190  # height that trays may take beside a low log
-BRACKET = 20  # height of what stands under lost records
+BRACKET = 11  # height of what stands under lost records
 
 
 class JourneyRow(Row):
@@ -43,7 +43,7 @@ class JourneyRow(Row):
 
     def draw(self) -> None:
         super().draw()
-        y = self.cells_y + self.style.cell + (27 if self.style.header else 20)
+        y = self.cells_y + self.style.cell + (26 if self.style.header else 20)
         free = 10**9
         for first, up_to, _ in reversed(self.partition["lost"]):
             if up_to > free:  # somebody else's, under these
@@ -55,7 +55,7 @@ class JourneyRow(Row):
             middle = min(max((x + x2) / 2, self.x + half), self.right - half)
             for end, at in (("", x), ("/from", x), ("/to", x2)):
                 self.d.line(key + end, at, y - 4 * bool(end), x2 if not end else at, y, "trouble", width=2)
-            self.d.text(key + "/count", middle, y + 15, words, "trouble", bold=True, anchor="middle", halo="paper")
+            self.d.text(key + "/count", middle, y + 14, words, "trouble", bold=True, anchor="middle", halo="paper")
 
 
 def producer_at(d: Drawing, number: int, y: float) -> tuple[float, float]:
@@ -82,7 +82,8 @@ class Trays:
         self.several = len(cast["chosen"]) > 1
         self.one_key, self.short = cast["one_key"], cast["in_days"] or cast["most"] > 8
         items = [item for scene in scenes for reader in scene["space"]["readers"] for item in reader["saw"]]
-        self.widest = max((self._room(*self._words(item)) for item in items if item[2] is not None), default=28)
+        items = [item for item in items if item[2] is not None and item[5] == 1]
+        self.widest = max((self._room(*self._words(item)) for item in items), default=28)
         self.fullest: dict[str, list[Any]] = {name: [] for name in self.colours}
         for reader in (reader for scene in scenes for reader in scene["space"]["readers"]):
             if reader["name"] in self.fullest:
@@ -90,6 +91,8 @@ class Trays:
 
     def _words(self, item: Sequence[Any]) -> tuple[str, str]:
         partition, offset, letter, value, *_ = item
+        if item[5] > 1:
+            return f"{offset}–{offset + item[5] - 1}", ""
         if value is None or (self.short and not self.several):
             return (f"P{partition}:{offset}" if self.several else str(offset)), ""
         return ("" if self.one_key else letter), value
@@ -105,10 +108,10 @@ class Trays:
         return sum(_height(lines) for lines in self._lines(d, room).values())
 
     def _slots(self, d: Drawing) -> tuple[int, int]:
-        """How many records stand side by side, and how many of these places a loss takes."""
+        """How many records stand side by side, and how many of these places a loss or a long poll takes."""
         few = self.several and max(map(len, self.fullest.values())) <= 5  # one below the other shows their order best
         slots = 1 if few else max(int((self.width(d) - 8) // (min(self.widest, self.width(d) - 8) + GAP)), 1)
-        return slots, min(slots, -(-62 // ((self.width(d) - 8) // slots)))
+        return slots, min(slots, -(-68 // ((self.width(d) - 8) // slots)))
 
     def _lines(self, d: Drawing, room: float) -> dict[str, int]:
         """How many lines of records each tray has: one, and more in turn where they are needed and there is room."""
@@ -145,9 +148,9 @@ class Trays:
         d.text(key + "/count", left + w - 8, top + 18, count, "quiet", size=12, anchor="end")
         if not reader["saw"]:
             d.text(key + "/nothing", left + 17, top + HEAD + 14, "nothing yet", "quiet", size=12)
-        slots, of_lost = self._slots(d)
+        slots, of_many = self._slots(d)
         pitch = (w - 8) / slots
-        for item, at, span in last_lines(reader["saw"], slots, lines, of_lost):
+        for item, at, span in last_lines(reader["saw"], slots, lines, of_many):
             x, y = left + 6 + at % slots * pitch, top + HEAD + at // slots * (CHIP + GAP)
             chip, row = f"{key}/{item[0]}/{item[1]}", by_key.get(str(item[0]))
             while chip in d.shapes:  # read again
@@ -174,18 +177,18 @@ def _height(lines: int) -> int:
     return HEAD + lines * (CHIP + GAP) + 10
 
 
-def in_slots(items: Sequence[Any], slots: int, of_lost: int) -> list[tuple[Any, int, int]]:
-    """(item, slot, how many slots) in order; none is broken over two lines. of_lost: slots that a loss takes."""
+def in_slots(items: Sequence[Any], slots: int, of_many: int) -> list[tuple[Any, int, int]]:
+    """(item, slot, how many slots) in order; none is broken over two lines. of_many: slots of several records."""
     placed, at = [], 0
     for item in items:
-        span = of_lost if item[2] is None else 1
+        span = of_many if item[2] is None or item[5] > 1 else 1
         at += slots - at % slots if at % slots + span > slots else 0
         placed.append((item, at, span))
         at += span
     return placed
 
 
-def last_lines(items: Sequence[Any], slots: int, lines: int, of_lost: int) -> list[tuple[Any, int, int]]:
+def last_lines(items: Sequence[Any], slots: int, lines: int, of_many: int) -> list[tuple[Any, int, int]]:
     """The latest of them that so many lines hold."""
-    placed = in_slots(items, slots, of_lost)
-    return placed if not placed or placed[-1][1] < slots * lines else last_lines(items[1:], slots, lines, of_lost)
+    placed = in_slots(items, slots, of_many)
+    return placed if not placed or placed[-1][1] < slots * lines else last_lines(items[1:], slots, lines, of_many)

@@ -12,10 +12,11 @@ from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.lanes import DAY_MS, in_days
 from minikafka.theatre.log_story import LogStory, span_of
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
-from minikafka.theatre.text import counted, key_part, quoted
+from minikafka.theatre.text import capital, counted, key_part, quoted
 from minikafka.trace import Event
 
 NEAR = 36  # as many records a tray may hold
+MANY = 12  # a poll of more is one thing in it
 
 
 class JourneyStory(LogStory):
@@ -44,7 +45,7 @@ class JourneyStory(LogStory):
             log["lost"] = [[*span, name] for (name, of), spans in self.lost.items() if of == p for span in spans]
         for reader in space["readers"]:
             saw = self.saw.get(reader["name"], [])
-            reader |= {"saw": saw[-NEAR:], "seen": sum(item[2] is not None for item in saw)}
+            reader |= {"saw": saw[-NEAR:], "seen": sum(item[5] for item in saw if item[2] is not None)}
         return space
 
     def see(self, event: Event) -> Told | None:
@@ -70,11 +71,17 @@ class JourneyStory(LogStory):
         told = _of_record(super()._reads(event, name, partition, offsets, position), partition, offsets)
         for offset in offsets:
             record = self._log(partition).records.get(offset, [offset, "", None, None, 0])
-            self.saw.setdefault(name, []).append([partition, offset, record[1], record[3], self.number, 1])
+            if len(offsets) <= MANY:
+                self._put(name, partition, offset, record[1], record[3], 1)
             self._compare(told, name, partition, record)
+        if len(offsets) > MANY:
+            self._put(name, partition, offsets[0], "", None, len(offsets))
         spans = self.lost.get((name, partition), [])
         spans[:] = [(a, b) for a, b in spans if not any(a <= offset < b for offset in offsets)]
         return told
+
+    def _put(self, name: str, partition: int, offset: int, letter: str | None, value: str | None, count: int) -> None:
+        self.saw.setdefault(name, []).append([partition, offset, letter, value, self.number, count])
 
     def _compare(self, told: Told, name: str, partition: int, record: list[Any]) -> None:
         """Two records of one key, in two partitions, may be read in another order than they were written."""
@@ -106,7 +113,7 @@ class JourneyStory(LogStory):
         for reader in list(self.readers.values()) if told is not QUIETLY else ():
             if reader.state != "closed":
                 was = reader.next.get(partition, start)
-                self._lose(told, reader.name, partition, was, start, f"{reader.name} had not read {{}}")
+                self._lose(told, reader.name, partition, was, start)
         return told
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
@@ -116,23 +123,25 @@ class JourneyStory(LogStory):
         told = super()._see_PositionReset(event, d)
         new = told is not QUIETLY and len(self.chosen) == 1 and name not in self.groups and was == to
         if refused:
-            self._lose(told, name, partition, was, to, "It passes over {}, which are still there")
+            self._lose(told, name, partition, was, to)
         elif new and log.log_start_offset < to == log.log_end_offset:
             told.sentence += f" It will not get the {counted(to - log.log_start_offset, 'record')} before it."
             told.light = [f"reader/{partition}/{key_part(name)}", f"tray/{key_part(name)}"]
             told.light += [f"record/{partition}/{offset}" for offset in range(log.log_start_offset, to)][-NEAR:]
         return told
 
-    def _lose(self, told: Told, name: str, partition: int, first: int, up_to: int, how: str) -> None:
+    def _lose(self, told: Told, name: str, partition: int, first: int, up_to: int) -> None:
         spans = self.lost.get((name, partition), [])
         first = max([first, *(end for _, end in spans)])
         if first >= up_to or list(self.groups.values()).count(self.groups.get(name, "")) > 1:
             return  # (members of a group hand positions over: none of them loses anything alone)
         count = up_to - first
         self.lost[name, partition] = [*spans, (first, up_to)]
-        self.saw.setdefault(name, []).append([partition, first, None, None, self.number, count])
-        many = "1 record is" if count == 1 else f"{count} records are"
-        told.sentence += f" {how.format(span_of(range(first, up_to)))}: {many} lost to it."
+        self._put(name, partition, first, None, None, count)
+        there = first >= self._log(partition).log_start_offset
+        verb = "is" if count == 1 else "are"
+        span = f" {capital(span_of(range(first, up_to)))} {verb} still there:" if there else ""
+        told.sentence += f"{span} {counted(count, 'record')} {verb} lost to {name}."
         told.trouble = True
         told.light = [*told.light, *(f"record/{partition}/{offset}" for offset in range(first, up_to)[:NEAR])]
         told.light += [f"lost/{partition}/{first}", f"reader/{partition}/{key_part(name)}", f"tray/{key_part(name)}"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
+from minikafka.theatre.drawing import Drawing, text_width
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
@@ -115,7 +115,7 @@ class Lanes:
         self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int
     ) -> None:
         key = f"time/lane/{key_part(lane.key)}"
-        d.text(key + "/name", left - 8, y + 13, fit(lane.name, left - 10, bold=True), bold=True, anchor="end")
+        d.text(key + "/name", left - 8, y + 13, lane.name, bold=True, anchor="end", room=left - 10)
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
         follow = [*(xs[at] for at, _ in marks), right][1:]

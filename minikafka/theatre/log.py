@@ -93,7 +93,8 @@ class LogPlay(Play):
         trays = self.trays.height(drawing, room)
         below = below + 6 + trays if drawing.narrow else max(below, top + trays)
         if len(self.cast["chosen"]) <= MOST_WITH_LANES:
-            self.lanes.draw(drawing, below + 6, self._rows(space), scene["step"])
+            dense = several or self.call_outs[drawing.width] > 1
+            self.lanes.draw(drawing, below - 8 * dense, self._rows(space), scene["step"])
 
     def _producers(self, d: Drawing, scene: Scene, rows: Sequence[JourneyRow]) -> None:
         names, now = scene["space"]["producers"], scene["number"]
@@ -107,7 +108,7 @@ class LogPlay(Play):
             d.arrow("way/written", PRODUCERS + 5, y, into.x - 50, into.cells_y + 15, width=2)
 
     def _top(self, d: Drawing) -> int:
-        return 4 + (STRIP if d.narrow else 0)
+        return 2 + (STRIP if d.narrow else 0)
 
     def _height(self, d: Drawing) -> int:
         return self._style(d).height(self.call_outs[d.width])

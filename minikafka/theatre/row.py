@@ -104,6 +104,12 @@ class CallOut:
     wide: float
     before: bool = False  # at the right edge the label stands left of its stem, and ends there
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """From where to where it reaches on the narrowest page of this layout."""
+        more = self.wide / LEAST_STRETCH - self.wide
+        return (self.left - more, self.left + self.wide) if self.before else (self.left, self.left + self.wide + more)
+
 
 class Label(NamedTuple):
     """A boundary's: from left to right on one of two levels, over or beside its line."""
@@ -176,7 +182,7 @@ class Row:
             if not self.style.header:
                 continue
             name, short = f"…{base:04d}.log", f"…{base:04d}"
-            room = w - 14
+            room = w * LEAST_STRETCH - 14
             for words in (name, short):
                 if text_width(words, 12.5, mono=True) <= room:
                     self.d.text(key + "/name", x + 6, top + 17, words, "quiet", size=12.5, mono=True)
@@ -299,8 +305,8 @@ def _apart(a: CallOut, b: CallOut, level: int, other: int) -> bool:
     """Whether a's label is clear of b's stem, which goes down to b's level, and of b's label on the same level."""
     if level > other:
         return True
-    stem = a.left - 5 <= b.x <= a.left + a.wide
-    return not stem and (level < other or a.left + a.wide + 8 <= b.left or b.left + b.wide + 8 <= a.left)
+    (left, right), (from_, to) = a.span, b.span
+    return not left - 5 <= b.x <= right and (level < other or right + 8 <= from_ or to + 8 <= left)
 
 
 def _clear(labels: Sequence[Label]) -> bool:
