@@ -107,6 +107,13 @@ def test_hovering_an_effect_marks_its_cause(opened):
     assert page.locator("#drawing .cause").count() > 0
 
 
+def test_hovering_a_record_marks_its_whole_way(opened):
+    page = opened(picture("log", alice()))
+    page.keyboard.press("End")
+    page.hover("#drawing g:has-text('created')")
+    assert page.locator("#drawing .cause").count() == 4  # in the log, in the tray, and its marks in two lanes
+
+
 def test_a_prediction_stops_it_until_an_option_is_clicked(opened):
     question = {"question": "A reader sees...", "options": ["created, paid", "paid, created"], "mine": None}
     pic = picture("log", alice(), prediction=question, surprise=lambda event: event.kind == "RecordsPolled", answer=2)
