@@ -123,7 +123,8 @@ class LogPlay(Play):
             style = MIDDLE if len(self.cast["chosen"]) <= 3 else SMALL
         else:
             style = TALL if self._pitch(d) >= 78 and not self.cast["one_key"] else LARGE
-        return replace(style, words=style.words + BRACKET) if self.cast["loses"] else style
+        bracket = BRACKET + (6 if d.narrow or self.call_outs[d.width] <= 1 else 0)
+        return replace(style, words=style.words + bracket) if self.cast["loses"] else style
 
     def _room(self, d: Drawing) -> tuple[int, int]:
         """The left end of the records, and their width."""
