@@ -2,142 +2,26 @@
 
 With a key: murmur2(key), without its sign bit, modulo the number of partitions (the Java client's
 rule). Without a key: sticky, round-robin, or somebody's own function. When the number of partitions
-changes, the divisor changes, and keys move. Options: topic. Without it: the topic that was used most.
+changes, the divisor changes, and keys move: every key then has a thread from its place before to its
+place after. Options: topic. Without it: the topic that was used most.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.casting import busiest_topic
-from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.keys import NO_KEY, letters
-from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
-from minikafka.theatre.text import counted, key_part
-from minikafka.trace import Event
+from minikafka.theatre.drawing import Drawing, actor_colour, actor_number, fit, text_width, wrap
+from minikafka.theatre.keys import letters
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.partitioner_story import HASH, POSITIVE, PartitionerStory, chip, part, partitions
+from minikafka.theatre.play import Play
+from minikafka.theatre.text import counted
 
-Place = tuple[float, float, float, float]  # x, y, width, height
-MOST_KEYS, MOST_BINS = 6, 8
-SPACE = 158  # height of machine and bins, before the lanes
-KINDS = {"round_robin": "round-robin", "program": "the program said so"}  # a reason that is told in other words
-
-
-class PartitionerStory(Story):
-    name = "partitioner"
-
-    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, **options: Any) -> None:
-        super().__init__(trace, **options)
-        chosen = [event for event in trace if event.kind == "PartitionChosen"]
-        self.topic = topic or busiest_topic(chosen) or busiest_topic(trace)
-        chosen = [event for event in chosen if event.detail["topic"] == self.topic]
-        self.title = f"The partitioner for {self.topic}" if self.topic else "The partitioner"
-        used = Counter(event.detail["key"] for event in chosen)
-        self.letters = letters(used)
-        order = list(used)
-        self.keys = sorted(sorted(used, key=lambda key: (-used[key], order.index(key)))[:MOST_KEYS], key=order.index)
-        self.others = len(used) - len(self.keys)
-        self.count = 0
-        self.bins: dict[int, dict[str | None, int]] = {}
-        self.hashes: dict[str | None, int] = {}  # of the keys whose latest record went where murmur2 says
-        self.went: dict[str | None, list[list[int]]] = {}  # key -> [partition count, partition] in the order of events
-        self.now: dict[str, Any] | None = None
-        self.grown: tuple[str, int] | None = None
-
-    def cast(self) -> Cast:
-        letters = [[key, letter] for key, letter in self.letters.items()]  # None is no key of a JSON object
-        return super().cast() | {"letters": letters, "keys": self.keys, "others": self.others}
-
-    # -- fold
-
-    def is_mine(self, event: Event) -> bool:
-        return bool(self.topic) and event.detail.get("topic") == self.topic
-
-    def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
-        self.count = d["partitions"]
-        return Told(f"Topic {self.topic} is created with {_partitions(self.count)}.")
-
-    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
-        """What stayed with one partition can leave in one batch: this is what sticking is for."""
-        if all(record[1] is not None for record in d.get("records", ())):
-            return None
-        self.now = None
-        count = d["last_offset"] - d["base_offset"] + 1
-        records = "a record" if count == 1 else f"{count} records"
-        sentence = f"A batch of {records} has arrived in partition {d['partition']}: one request for all of them."
-        return Told(sentence, marks=self.mark(_lane(None), "batch"))
-
-    def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
-        was, self.count = d["was"], d["partitions"]
-        self.grown, self.now = event.id, None
-        known = [key for key in self.hashes if self._place(key, was) is not None]
-        moved = [key for key in known if self._place(key, self.count) != self._place(key, was)]
-        sentence = f"{self.topic} grows from {was} to {self.count} partitions. What is written stays."
-        if known:
-            sentence += f" Divided by {self.count}, {len(moved)} of {len(known)} keys go elsewhere."
-        marks = [mark for key in self.keys if key in moved for mark in self.mark(_lane(key), "moves")]
-        return Told(sentence, f"{self.count} partitions", marks=marks)
-
-    def _place(self, key: str | None, count: int) -> int | None:
-        return (self.hashes[key] & 0x7FFFFFFF) % count if key in self.hashes and count else None
-
-    def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
-        key, partition, count = d["key"], d["partition"], d["partitions"]
-        self.count = max(self.count, count)
-        before = self.went.setdefault(key, [])
-        moved_from = before[-1][1] if before and before[-1][1] != partition else None
-        first_with = not any(count == other for places in self.went.values() for other, _ in places)
-        before.append([count, partition])
-        if d.get("hash") is not None and key is not None:
-            self.hashes[key] = d["hash"]
-        else:
-            self.hashes.pop(key, None)
-        bin_ = self.bins.setdefault(partition, {})
-        bin_[key] = bin_.get(key, 0) + 1
-        kind = _kind(d)
-        self.now = {
-            "key": key,
-            "value": d["value"],
-            "partition": partition,
-            "partitions": count,
-            "why": d["why"],
-            "reason": d["reason"],
-            "kind": kind,
-            "hash": d.get("hash"),
-            "producer": event.node,
-        }
-        hashed = d["reason"] == "murmur2"
-        chapter = None
-        for name in (f"by {count}" if first_with and self.grown and hashed else "", kind):
-            if name and self.once(name):
-                chapter = {"murmur2": "the first key", "sticky": "no key"}.get(name, name)
-        moved = hashed and moved_from is not None
-        sentence = _sentence(d)
-        if moved:
-            sentence += f" Its earlier records are in partition {moved_from}."
-        because = self.grown if moved else None
-        return Told(sentence, chapter, because=because, marks=self.mark(_lane(key), f"P{partition}"))
-
-    def space(self) -> Space:
-        return {
-            "topic": self.topic,
-            "partition_count": self.count,
-            "now": self.now,
-            "bins": [
-                {"partition": p, "keys": [[key, n] for key, n in self.bins.get(p, {}).items()]}
-                for p in range(self.count)
-            ],
-            "keys": [
-                {"key": key, "places": _distinct(places), "next": self._next(key, places)}
-                for key, places in self.went.items()
-            ],
-        }
-
-    def _next(self, key: str | None, places: list[list[int]]) -> int | None:
-        """Where the key's next record goes, as far as a hash tells; None without one."""
-        return self._place(key, max(self.count, places[-1][0]))
+MOST_BINS = 8
+# A column, from its outer edge to its threads: a partition's label, the chip of a key, three records.
+LABEL, CHIP, ROOM, GAP = 48, 104, 284, 6
+BEFORE, AFTER = LABEL + CHIP + 38, LABEL + CHIP + 39
 
 
 class PartitionerPlay(Play):
@@ -145,173 +29,229 @@ class PartitionerPlay(Play):
     foot = "Kafka keeps order within a partition. A key keeps its partition only while the number of partitions stays."
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.letters: dict[str | None, str] = dict(self.cast["letters"])
-        self.most = min(max((scene["space"]["partition_count"] for scene in scenes), default=1), MOST_BINS)
+        self.letters = letters(self.cast["keys"])
+        ways = [way for scene in scenes for way in scene["space"]["ways"]]
+        rows = [sum(rows for _, _, _, rows in _groups(way)) for way in ways]
+        gaps = [GAP * min(way["count"], MOST_BINS) for way in ways]
+        room = [(ROOM - gap) / row for row, gap in zip(rows, gaps, strict=True)]
+        self.pitch = int(max(15, min([34 if max(rows, default=1) <= 4 else 24, *room])))
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [_partitions(space["partition_count"])]
+        parts = [partitions(space["partition_count"])]
         now = space["now"]
         if now and now["partitions"] != space["partition_count"]:
             parts.append(f"{now['producer']} still knows {now['partitions']} of them")
+        if space["partition_count"] > MOST_BINS:
+            parts.append(f"the first {MOST_BINS} are drawn")
         keys, others = len(self.cast["keys"]), self.cast["others"]
         if others:
-            parts.append(f"{keys} of {keys + others} keys have a lane")
+            parts.append(f"{keys} of {keys + others} keys are drawn, the others counted")
         return " · ".join(parts)
 
     def summary(self, space: dict[str, Any]) -> str:
         parts = []
         for bin_ in space["bins"]:
-            held = ", ".join(f"{key or 'no key'} ×{count}" for key, count in bin_["keys"])
+            keys = [f"{key or 'no key'} ×{count}" for key, count in bin_["keys"]]
+            held = ", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"])
             parts.append(f"partition {bin_['partition']}: {held or 'empty'}")
         return "; ".join(parts) or "nothing yet"
 
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space = scene["space"]
-        if d.narrow:
-            door = self._machine(d, space["now"], (0, 2, d.width, 96))
-            bottom = 114 + self.most * 30
-            self._bins(d, scene, (0, 114, d.width), 30, door)
-        else:
-            door = self._machine(d, space["now"], (0, 4, 470, 130))
-            height = max(SPACE // self.most, 21) if self.most > 4 else 39
-            bottom = max(SPACE, height * self.most + 4)
-            self._bins(d, scene, (512, 4, d.width - 512), height, door)
-        seen = {entry["key"]: entry for entry in space["keys"]}
-        rows = [self._row(key, seen.get(key)) for key in self.cast["keys"]]
-        self.lanes.draw(d, bottom + 4, rows, scene["step"])
+        d, space = drawing, scenes[-1]["space"]
+        now = space["now"]
+        door = self._machine(d, space)
+        left, top = (0.0, 116) if d.narrow else (326.0, 0)
+        ways = space["ways"]
+        both = len(ways) == 2
+        ends: list[dict[str | None, tuple[float, float]]] = []
+        movers = _movers(ways)
+        for side, way in enumerate(ways):
+            ends.append(self._way(d, way, (left, top, both, side), now, door, movers))
+        if both:
+            self._threads(d, space, ends)
+        self._captions(d, space, left, top + 15)
 
-    def _machine(self, d: Drawing, now: dict[str, Any] | None, place: tuple[int, int, int, int]) -> tuple[float, float]:
+    def _captions(self, d: Drawing, space: dict[str, Any], left: float, y: float) -> None:
+        ways, both = space["ways"], len(space["ways"]) == 2
+        grows = both and ways[0]["rule"] == ways[1]["rule"]
+        for side, way in enumerate(ways):
+            words = f"hash % {way['count']}" if way["rule"] == HASH else way["rule"]
+            if not any(key is not None for key, _ in way["keys"]):
+                words = partitions(way["count"])
+            words = f"{('before', 'after')[side]}: {words}" if grows else f"{way['who']}: {words}" if both else words
+            d.text(f"caption/{way['number']}", (left, d.width)[side], y, words, "ink" if grows else "quiet", size=12.5,
+                   room=BEFORE if both else d.width - left, anchor=("start", "end")[side])  # fmt: skip
+        differ, alike = space["differ"]
+        if alike:
+            d.text("said/differ", (left + BEFORE + d.width - AFTER) / 2, y + 1,
+                   f"{differ} of {alike} {'move' if grows else 'differ'}", bold=True, size=16 if d.narrow else 18,
+                   anchor="middle")  # fmt: skip
+
+    def _machine(self, d: Drawing, space: dict[str, Any]) -> tuple[float, float]:
         """Draws what goes in and what is computed; returns the point where the record leaves."""
-        x, y, w, h = place
-        entry = 112
-        d.text("in/caption", x, y + 13, "a record goes in", "quiet", size=12.5)
+        now = space["now"]
+        x, y, w, h = (134.0, 2, d.width - 134, 104) if d.narrow else (0.0, 92, 286.0, 118)
+        if not now and space["divisors"]:
+            d.text("in/caption", 0, 15, "partitions", "quiet", size=12.5)
+            d.text("in/grows", 0, 49, "{} → {}".format(*space["divisors"]), bold=True, mono=True, size=20)
         if now:
+            entry = 108.0 if d.narrow else 150.0
+            d.text("in/caption", 0, 15, "a record goes in", "quiet", size=12.5)
             words = fit("no key" if now["key"] is None else now["key"], entry - 14, 13.5, mono=True, bold=True)
-            d.cell(
-                "in/key", x, y + 22, entry, 44, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}"
-            )
-            d.arrow("in/arrow", x + entry + 2, y + 44, x + entry + 24, y + 44)
-        left = x + entry + 28
-        d.rect("machine", left, y, w - entry - 28, h, "wash", "actor1", r=8, width=2)
-        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
-        d.text("machine/name", left + 12, y + 20, fit(name, w - entry - 150, bold=True), bold=True)
-        lines = _computation(now) if now else [("waits for the next record", "")]
+            d.cell("in/key", 0, 24, entry, 42, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}")
+            arrow = (entry + 2, 45, x - 4, 45) if d.narrow else (entry / 2, 68, entry / 2, y - 3)
+            d.arrow("in/arrow", *arrow)
+        whose = self.cast["producers"]
+        colour = actor_colour(actor_number(now["producer"], whose)) if now else "quiet"
+        d.rect("machine", x, y, w, h, "wash", colour, r=8, width=2)
+        room = w - 24
         if now:
             chip = fit(now["kind"], 110, 12, bold=True)
-            d.chip("machine/kind", left + w - entry - 28 - 12 - text_width(chip, 12, bold=True) - 18, y + 7, chip)
-        step = 26 if h > 110 else 21
-        for number, (words, result) in enumerate(lines):
-            line = y + 46 + number * step
-            room = w - entry - 52 - (text_width(result, 13, mono=True) if result else 0)
-            d.text(
-                f"machine/{number}",
-                left + 12,
-                line,
-                fit(words, room, 12.5, mono=bool(result)),
-                "quiet",
-                size=12.5,
-                mono=bool(result),
-            )
-            if result:
-                d.text(
-                    f"machine/{number}/result",
-                    x + w - 12,
-                    line,
-                    result,
-                    mono=True,
-                    bold=number == len(lines) - 1,
-                    anchor="end",
-                )
+            across = text_width(chip, 12, bold=True) + 18
+            d.chip("machine/kind", x + w - 12 - across, y + 9, chip)
+            room -= across + 8
+        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
+        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
+        if now:
+            self._computation(d, now, x + 12, y + 50, w - 24)
+        else:
+            self._divisors(d, space, x + 12, y, w - 24)
         return (x + w, y + 44) if not d.narrow else (x + w - 40, y + h)
 
-    def _bins(
-        self, d: Drawing, scene: Scene, place: tuple[float, float, float], pitch: float, door: tuple[float, float]
+    def _computation(self, d: Drawing, now: dict[str, Any], x: float, y: float, room: float) -> None:
+        """The lines in the machine: what is computed, and what comes out."""
+        if now["reason"] == "murmur2":
+            positive = now["hash"] & POSITIVE
+            lines = [("murmur2(key)", str(now["hash"])), ("without sign bit", str(positive))]
+            lines.append((f"% {now['partitions']} partitions", str(now["partition"])))
+        else:
+            rule = wrap(now["why"].split(": ", 1)[-1], room * 0.8, 12.5)
+            rule = [*rule[:1], " ".join(rule[1:])] if len(rule) > 1 else rule
+            lines = [*((words, "") for words in rule), ("partition", str(now["partition"]))]
+        for number, (words, result) in enumerate(lines):
+            line, last = y + number * (22 if d.narrow else 25), number == len(lines) - 1
+            beside = text_width(result, 13, mono=True, bold=last) + 10 if result else 0
+            d.text(f"machine/{number}", x, line, words, "quiet", size=12.5, mono=bool(result), room=room - beside)
+            if result:
+                d.text(f"machine/{number}/result", x + room, line, result, mono=True, bold=last,
+                       size=16 if last else 13, anchor="end")  # fmt: skip
+
+    def _divisors(self, d: Drawing, space: dict[str, Any], x: float, y: float, room: float) -> None:
+        """No record is in the machine: what changed in it, with one key that moves."""
+        if not space["divisors"]:
+            d.text("machine/waits", x, y + 50, "waits for the first record", "quiet", size=12.5)
+            return
+        was, count = space["divisors"]
+        d.text("machine/divisor", x, y + 52, f"hash % {was} → % {count}", bold=True, mono=True, size=18)
+        if space["example"]:
+            key, hashed = space["example"]
+            words = fit(f"{key} {hashed}", room - 70, 12.5, mono=True)
+            for line, divisor in enumerate((was, count)):
+                at = y + 77 + line * (18 if d.narrow else 21)
+                d.text(f"machine/example/{line}", x, at, words, "quiet", size=12.5, mono=True)
+                d.text(f"machine/example/{line}/result", x + room, at, f"% {divisor} = {hashed % divisor}", mono=True,
+                       bold=True, anchor="end")  # fmt: skip
+
+    def _way(self, d: Drawing, way: dict[str, Any], place: tuple[float, float, bool, int],
+             now: dict[str, Any] | None, door: tuple[float, float], movers: Sequence[str | None]
+             ) -> dict[str | None, tuple[float, float]]:  # fmt: skip
+        """One column: partitions, the keys in each, their records. Returns where each key's thread ends."""
+        left, top, both, side = place
+        label, box = (left, left + LABEL + 6) if side == 0 else (d.width - LABEL, d.width - AFTER + 4)
+        records = box + CHIP + 5
+        mine = now if now and now["way"] == way["number"] else None
+        h, y, ends = self.pitch - 3, top + 26.0, {}
+        for partition, keys, hidden, rows in _groups(way):
+            hit = mine is not None and mine["partition"] == partition
+            written = sum(count for _, count in keys)
+            tip = f"partition {partition}: {counted(written, 'record')} of these keys"
+            tip += f", and {counted(hidden, 'key')} more" if hidden else ""
+            d.cell(f"part/{way['number']}/{partition}", label, y, LABEL, rows * self.pitch - 3, f"P{partition}",
+                   f"+{hidden}" if hidden else "",
+                   fill="wash", line="ink" if hit else "rule", width=2 if hit else None, tip=tip)  # fmt: skip
+            for row, (key, count) in enumerate(keys):
+                at = y + row * self.pitch
+                new = hit and mine is not None and mine["key"] == key
+                line = (2.0, "ink") if new else (1.5, "ink") if key in movers else (1.0, "rule")
+                self._key(d, (way["number"], key, partition), (box, at, h), count, line, door)
+                name = f"row/{way['number']}/{partition}/{part(key)}"
+                end = self._records(d, name, (records, at, h), count, both, door)
+                ends[key] = (end if side == 0 else box - 4, at + h / 2)
+            if not keys:
+                d.text(
+                    f"part/{way['number']}/{partition}/none",
+                    box + 4,
+                    y + h / 2 + 4.5,
+                    "" if hidden else "empty",
+                    "gone",
+                    size=12,
+                )
+            y += rows * self.pitch + GAP
+        return ends
+
+    def _key(self, d: Drawing, who: tuple[int, str | None, int], place: tuple[float, float, float], count: int,
+             line: tuple[float, str], door: tuple[float, float]) -> None:  # fmt: skip
+        number, key, partition = who
+        x, y, h = place
+        tip = f"{counted(count, 'record')} with {'no key' if key is None else 'key ' + key}"
+        words = "no key" if key is None else key
+        if text_width(words, 13.5, mono=True) > CHIP - 8:
+            words = f"{words[:4]}…{self.letters[key]}"
+        d.cell(f"{chip(number, key)}/{partition}", x, y, CHIP, h, words, fill="cell" if count else "paper",
+               line=line[1], width=line[0], tip=tip, from_x=door[0] - 40, from_y=door[1])  # fmt: skip
+
+    def _records(self, d: Drawing, key: str, place: tuple[float, float, float], count: int, both: bool,
+                 door: tuple[float, float]) -> float:  # fmt: skip
+        """A box each, as far as there is room; returns where they end."""
+        x, y, h = place
+        w = 6 if both else 12
+        most = 3 if both else int((d.width - x - 80) // (w + 3))
+        for number in range(count if count <= most else 0):
+            d.rect(f"{key}/{number}", x + number * (w + 3), y + h / 2 - 5, w, 10, "quiet", r=1.5, from_x=door[0],
+                   from_y=door[1])  # fmt: skip
+        across = count * (w + 3) if count <= most else 0
+        if count > 3:
+            words = f"×{count}" if both else counted(count, "record")
+            d.text(key, x + across + (0 if both else 4), y + h / 2 + 4.5, words, "quiet", size=12, mono=both)
+            across += text_width(words, 12, mono=both)
+        return x + across + 3
+
+    def _threads(
+        self, d: Drawing, space: dict[str, Any], ends: Sequence[dict[str | None, tuple[float, float]]]
     ) -> None:
-        x, y, width = place
-        space, now = scene["space"], scene["space"]["now"]
-        for row, bin_ in enumerate(space["bins"][:MOST_BINS]):
-            top, h = y + row * pitch, pitch - 5
-            key, partition = f"bin/{bin_['partition']}", bin_["partition"]
-            hit = bool(now) and now["partition"] == partition
-            d.text(key + "/name", x, top + h / 2 + 5, f"P{partition}", mono=True, bold=True)
-            d.rect(key, x + 28, top, width - 28, h, "wash", "ink" if hit else "rule", r=6)
-            total = sum(count for _, count in bin_["keys"])
-            words = counted(total, "record")
-            d.text(key + "/count", x + width - 8, top + h / 2 + 5, words, "quiet", size=12.5, mono=True, anchor="end")
-            room = width - 28 - text_width(words, 12.5, mono=True) - 26
-            self._chips(d, bin_, (x + 34, top + 3, room, h - 6), now if hit else None, door)
-            if hit and not d.narrow:
-                d.arrow("out/arrow", door[0] + 2, door[1], x - 5, top + h / 2, "ink", width=1.5)
-
-    def _chips(
-        self, d: Drawing, bin_: dict[str, Any], place: Place, now: dict[str, Any] | None, door: tuple[float, float]
-    ) -> None:
-        x, y, room, h = place
-        entries = bin_["keys"]
-        fits = max(int(room // 52), 1)
-        shown = entries if len(entries) <= fits else entries[-(fits - 1) :]
-        if len(shown) < len(entries):
-            d.text(
-                f"more/{bin_['partition']}", x + 2, y + h / 2 + 5, f"+{len(entries) - len(shown)}", "quiet", size=12.5
-            )
-            x += 40
-        for number, (key, count) in enumerate(shown):
-            new = now is not None and now["key"] == key
-            name = f"held/{bin_['partition']}/{'-' if key is None else '=' + key_part(key)}"
-            tip = f"{counted(count, 'record')} with {'no key' if key is None else 'key ' + key}"
-            d.cell(name, x + number * 52, y, 48, h, self.letters[key], f"×{count}", line="ink" if new else "rule",
-                   width=2 if new else None, tip=tip, from_x=door[0] - 48, from_y=door[1])  # fmt: skip
-
-    def _row(self, key: str | None, entry: dict[str, Any] | None) -> Lane:
-        if entry is None:
-            return Lane(_lane(key), "")
-        name = "no key" if key is None else key
-        letter = self.letters[key]
-        name = name if letter in (NO_KEY, name) else f"{letter} {name}"
-        way = [partition for _, partition in entry["places"]] + [entry["next"]] * (entry["next"] is not None)
-        turns = [partition for partition, before in zip(way, [None, *way], strict=False) if partition != before]
-        latest = turns[-1:] if key is None else turns[-2:]
-        return Lane(_lane(key), name, "quiet", " → ".join(f"P{partition}" for partition in latest))
+        """From where a key went before to where it goes after. Those that move stand out."""
+        now, movers = space["now"], _movers(space["ways"])
+        stay = [key for key in _alone(space["ways"][0]) if key in _alone(space["ways"][1]) and key not in movers]
+        for key in [*stay, *movers]:
+            if not all(key in side for side in ends):
+                continue
+            (x, y), (x2, y2) = (side[key] for side in ends)
+            name, ink = ("move", "ink") if key in movers else ("stay", "rule")
+            width = 4.0 if now and now["key"] == key else 2.2
+            # it grows from the place before, with the key
+            d.line(f"{name}/{part(key)}", x2, y2, x, y, ink, width=width, from_x=x, from_y=y)
 
 
-def _kind(d: Detail) -> str:
-    """The rule that chose, in a word or two: somebody's own by its name."""
-    return str(d["rule"] or KINDS.get(d["reason"], d["reason"]))
+def _alone(way: dict[str, Any]) -> dict[str | None, int]:
+    """The keys that go to one partition only."""
+    return {key: places[0][0] for key, places in way["keys"] if key is not None and len(places) == 1}
 
 
-def _computation(now: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines in the machine: what is computed, and what comes out."""
-    if now["reason"] != "murmur2":
-        rule = now["why"].split(": ", 1)
-        return [(rule[-1], ""), ("partition", str(now["partition"]))]
-    positive = now["hash"] & 0x7FFFFFFF
-    return [
-        ("murmur2(key)", str(now["hash"])),
-        ("without sign bit", str(positive)),
-        (f"% {now['partitions']} partitions", str(now["partition"])),
-    ]
+def _movers(ways: Sequence[dict[str, Any]]) -> list[str | None]:
+    if len(ways) < 2:
+        return []
+    before, after = map(_alone, ways)
+    return [key for key in before if key in after and before[key] != after[key]]
 
 
-def _sentence(d: Detail) -> str:
-    if d["reason"] == "murmur2":
-        positive = d["hash"] & 0x7FFFFFFF
-        return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so to partition {d['partition']}."
-    who = "A record without key" if d["key"] is None else f"A record with key {d['key']}"
-    return f"{who} goes to partition {d['partition']}: {d['why'].removeprefix('no key: ')}."
-
-
-def _distinct(places: list[list[int]]) -> list[list[int]]:
-    """Each change of place once."""
-    return [list(place) for number, place in enumerate(places) if number == 0 or places[number - 1] != place]
-
-
-def _lane(key: str | None) -> str:
-    return "no key" if key is None else f"key {key}"
-
-
-def _partitions(count: int) -> str:
-    return "one partition" if count == 1 else f"{count} partitions"
+def _groups(way: dict[str, Any]) -> list[tuple[int, list[tuple[str | None, int]], int, int]]:
+    """(partition, its keys with their records, keys that are counted only, rows that they need)."""
+    hidden, found = dict(way["hidden"]), []
+    for partition in range(min(way["count"], MOST_BINS)):
+        keys = [(key, n) for key, places in way["keys"] for place, n in places if place == partition]
+        more = hidden.get(partition, 0)
+        found.append((partition, keys, more, max(len(keys), 1)))
+    return found

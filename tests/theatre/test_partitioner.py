@@ -1,7 +1,10 @@
 """The partitioner's machine."""
 
 from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre.traces import Story, growing
+
+MOVERS = ("alice", "bob", "dave", "erin")
 
 
 def of_kind(pic, kind):
@@ -16,11 +19,53 @@ def test_the_machine_shows_hash_mask_and_remainder():
     assert "99338958 % 3 = 0" in bob["sentence"]
 
 
+def places(way):
+    """Key -> its partitions."""
+    return {key: [partition for partition, _ in places] for key, places in way["keys"]}
+
+
 def test_a_new_number_of_partitions_says_which_keys_move():
-    grown = of_kind(picture("partitioner", growing()), "PartitionsCreated")[0]
-    assert "4 of 5 keys" in grown["sentence"]
-    places = {entry["key"]: (entry["places"][-1][1], entry["next"]) for entry in grown["space"]["keys"]}
-    assert places["alice"] == (0, 1) and places["carol"] == (2, 2) and places[None] == (1, None)
+    pic = picture("partitioner", growing())
+    grown = of_kind(pic, "PartitionsCreated")[0]
+    assert "4 of 5 keys" in grown["sentence"] and grown["space"]["differ"] == [4, 5]
+    before, after = map(places, grown["space"]["ways"])
+    assert before["alice"] == [0] and after["alice"] == [1] and before["carol"] == after["carol"] == [2]
+    assert None in before and None not in after
+    for width in (WIDE, NARROW):
+        drawn = pic.drawings(width)[grown["step"]]
+        assert {key for key in drawn.shapes if key.startswith("move/")} == {f"move/={k}" for k in MOVERS}
+        assert drawn.shapes["said/differ"]["text"] == "4 of 5 move"
+        assert drawn.shapes["machine/divisor"]["text"] == "hash % 3 → % 4"
+        lit = {f"key/{way}/={key}/{at[key][0]}" for way, at in enumerate((before, after)) for key in MOVERS}
+        assert lit <= drawn.lit and not {key for key in drawn.lit if "carol" in key and key.startswith("key/")}
+
+
+def test_only_one_step_of_a_growing_topic_is_lit():
+    assert len([scene for scene in picture("partitioner", growing()).scenes if "light" in scene]) == 1
+
+
+def test_where_no_record_has_a_key_nothing_moves():
+    story = Story()
+    story.topic(partitions=2)
+    story.choose(1, 2, None, "x", "no key: stays", "sticky")
+    story.tell("broker 1", "PartitionsCreated", topic="orders", partitions=3, was=2)
+    pic = picture("partitioner", story.events)
+    assert "keys go" not in pic.scenes[-1]["sentence"]
+    assert pic.drawings(920)[-1].shapes["machine/divisor"]["text"] == "hash % 2 → % 3"
+
+
+def test_all_records_without_key_in_one_partition_are_lit_at_the_last():
+    story = Story()
+    story.topic(partitions=3)
+    for number in range(12):
+        story.at(number).choose(1, 3, None, f"order {number}", "no key: stays", "sticky")
+    lit = [scene for scene in picture("partitioner", story.events).scenes if "light" in scene]
+    assert [scene["number"] for scene in lit] == [13] and lit[0]["sentence"].startswith("All 12 records went to")
+
+
+def test_it_does_not_end_on_an_empty_machine():
+    for drawing in picture("partitioner", growing()).drawings(920)[1:]:
+        assert "machine/waits" not in drawing.shapes
 
 
 def test_a_key_that_moved_did_so_because_of_the_new_partition():
@@ -64,18 +109,30 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     own = {"why": "chosen by crc32", "reason": "own_rule", "rule": "crc32"}
     story.at(10).choose(2, 3, "alice", "paid", producer="other shop", **own)
     pic = picture("partitioner", story.events)
-    drawn = [drawing.shapes["time/lane/key alice/number"]["text"] for drawing in pic.drawings(920)]
-    assert drawn[-2:] == ["P0", "P0 → P2"]
-    assert pic.scenes[-1]["space"]["keys"] == [{"key": "alice", "places": [[3, 0], [3, 2]], "next": None}]
+    differs = pic.scenes[-1]
+    assert "By murmur2 it went to partition 0" in differs["sentence"] and differs["space"]["differ"] == [1, 1]
+    assert "move/=alice" in pic.drawings(920)[-1].lit
+    assert [places(way)["alice"] for way in differs["space"]["ways"]] == [[0], [2]]
 
 
-def test_many_keys_and_partitions_stay_inside_the_page():
+def test_many_keys_and_partitions_stay_inside_the_page_and_are_counted():
     story = Story()
     story.topic(partitions=8)
-    for number in range(200):
-        hashed = number * 2654435761 & 0xFFFFFFFF
-        story.at(number).choose((hashed & 0x7FFFFFFF) % 8, 8, f"customer-{number % 60}", "x", hashed=hashed)
+    for at, count in ((0, 8), (500, 12)):
+        if at:
+            story.at(400).tell("broker 1", "PartitionsCreated", topic="orders", partitions=count, was=8)
+        for number in range(120):
+            hashed = (number % 60) * 2654435761 & 0xFFFFFFFF
+            partition = (hashed & 0x7FFFFFFF) % count
+            story.at(at + number).choose(partition, count, f"customer-{number % 60}", "x", hashed=hashed)
     pic = picture("partitioner", story.events)
-    last = pic.drawings(920)[-1]
-    assert all(shape["x"] + shape.get("w", 0) <= 921 for shape in last.shapes.values())
-    assert last.bottom <= 360
+    for width, height in ((WIDE, 330), (NARROW, 440)):
+        for drawing in pic.drawings(width):
+            shapes = drawing.shapes.values()
+            assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in shapes)
+            assert drawing.bottom <= height
+            keys = {key.rsplit("/", 1)[0] for key in drawing.shapes if key.startswith("key/")}
+            assert len(keys) <= 24
+    assert "12 of 60 keys are drawn" in pic.play.scenario(pic.scenes[-1])
+    moved, known = pic.scenes[-1]["space"]["differ"]
+    assert known == 60 and f"{moved} of 60 keys" in of_kind(pic, "PartitionsCreated")[0]["sentence"]
