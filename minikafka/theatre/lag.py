@@ -1,8 +1,9 @@
-"""Lag over time: how far a group is behind in each partition, and who reads it.
+"""Lag over time: what is written and what is committed as two lines, the gap between them, and who reads.
 
-The whole height of a step is the lag that tools show: log end offset less committed offset. Its dark foot is what the
-reader has not been handed yet: log end offset less position. Hatched: nobody reads the partition. Options: topic,
-group, partitions. Without them: the topic most commits are about, and up to six partitions.
+Above, in the sum of all partitions, a rate is a slope. Below, the height is each partition's lag as tools show it: log
+end offset less committed offset. Its dark foot is what the reader has not been handed yet: log end offset less
+position. Hatched: nobody reads the partition. Time is the story: it flows. Options: topic, group, partitions. Without
+them: the topic most commits are about, and up to six partitions.
 """
 
 from __future__ import annotations
@@ -12,182 +13,52 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.casting import busiest_group, busiest_partitions, busiest_topic, groups_of_members
-from minikafka.theatre.drawing import Drawing, actor_colour, fit, text_width
-from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Play, Space, Story, Told
-from minikafka.theatre.text import capital, counted
-from minikafka.trace import Event, moment
+from minikafka.theatre.drawing import COLOURS, Drawing, actor_colour, actor_number, text_width, wrap
+from minikafka.theatre.lag_story import LagStory, lasting
+from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.play import Play
+from minikafka.theatre.text import counted
 
-MOST_PARTITIONS = 6
-ROOM = 280  # height of all lanes together, before the axis
-TALLEST = 110
-
-
-@dataclass
-class Followed:
-    """One partition as the group sees it. position: of the member that reads it now, or None."""
-
-    log_end_offset: int = 0
-    log_start_offset: int = 0
-    committed: int | None = None
-    position: int | None = None
-    owner: str = ""
-
-    def lags(self) -> tuple[int, int]:
-        """Behind the committed offset, behind the position; both count from the log's start where there is none."""
-        committed = self.log_start_offset if self.committed is None else max(self.committed, self.log_start_offset)
-        position = committed if self.position is None else self.position
-        return max(self.log_end_offset - committed, 0), max(self.log_end_offset - position, 0)
+HEIGHT, LANES, TALLEST, LEAST = 250, 160, 100, 27  # both charts, the lower one; a partition's lane
+LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
+STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
+TICKS_MS += [n * 3_600_000 for n in (1, 2, 6, 12)] + [n * 86_400_000 for n in (1, 2, 7, 30, 100, 1000)]
+TICK_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+RATES = (("second", 1000, 600_000), ("minute", 60_000, 86_400_000), ("hour", 3_600_000, 10**15))  # for how long a play
 
 
-class LagStory(Story):
-    name = "lag"
+@dataclass(frozen=True)
+class Field:
+    """A place with two axes: time across, records upward."""
 
-    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, group: str | None = None,
-                 partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
-        super().__init__(trace, **options)
-        commits = [
-            event for event in trace if event.kind == "OffsetCommitted" and group in (None, event.detail["group"])
-        ]
-        self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
-        mine = [event for event in trace if event.detail.get("topic") == self.topic]
-        self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
-        self.group = group or busiest_group(trace, self.topic)
-        self.groups = groups_of_members(trace)
-        self.title = f"Lag of {self.group or 'the readers'} in {self.topic}" if self.topic else "Lag"
-        self.followed = {partition: Followed() for partition in self.chosen}
-        self.members: dict[str, str] = {}  # reader -> "", crashed, frozen, closed, slow
+    left: float
+    right: float
+    top: float
+    bottom: float
+    first: int
+    last: int
+    most: int
 
-    def cast(self) -> Cast:
-        return super().cast() | {"partitions": self.chosen, "members": list(self.members)}
+    def x(self, at: int) -> float:
+        return self.left + (self.right - self.left) * (at - self.first) / (self.last - self.first)
 
-    def is_mine(self, event: Event) -> bool:
-        d = event.detail
-        if d.get("topic", self.topic) != self.topic or d.get("group", self.group) != self.group:
-            return False
-        if self.groups.get(event.node, self.group) != self.group:
-            return False
-        return "partition" not in d or d["partition"] in self.followed
-
-    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
-        partition = self.followed[d["partition"]]
-        partition.log_end_offset = d["last_offset"] + 1
-        count = d["last_offset"] - d["base_offset"] + 1
-        many = "a record" if count == 1 else f"{count} records"
-        waits = "" if partition.owner else " Nobody reads it." if self.members else ""
-        return Told(f"{capital(many)} more in partition {d['partition']}: the log ends at "
-                    f"{partition.log_end_offset}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
-
-    def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
-        self.followed[d["partition"]].log_start_offset = d["log_start_offset"]
-        return QUIETLY
-
-    def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
-        partition = self.followed[d["partition"]]
-        self.members.setdefault(event.node, "")
-        partition.owner, partition.position = event.node, d["position"]
-        count = d["position"] - d["records"][0][0]  # the event lists the first of them only
-        return Told(f"{event.node} is handed {counted(count, 'record')} of partition {d['partition']}: "
-                    f"{partition.lags()[1]} are left to hand over.")  # fmt: skip
-
-    def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        self.members.setdefault(event.node, "")
-        self.followed[d["partition"]].position = d["offset"]
-        self.followed[d["partition"]].owner = event.node
-        return QUIETLY
-
-    def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told:
-        partition = self.followed[d["partition"]]
-        partition.committed = d["offset"]
-        return Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is "
-                    f"{partition.lags()[0]}.", self.once("first commit"))  # fmt: skip
-
-    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
-        self.members.setdefault(event.node, "")
-        mine = self._mine(d["partitions"])
-        for partition in mine:
-            self.followed[partition].owner = event.node
-        if not mine:
-            return None
-        return Told(f"{event.node} is given {_partitions(mine)}, in generation {d['generation']}.",
-                    self.once(f"generation {d['generation']}"))  # fmt: skip
-
-    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
-        mine = self._mine(d["partitions"])
-        for partition in mine:
-            self._leave(partition, event.node)
-        return Told(f"{event.node} gives up {_partitions(mine)}.") if mine else None
-
-    _see_PartitionsLost = _see_PartitionsRevoked
-
-    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
-        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow",
-                    True)  # fmt: skip
-
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "crashed", f"{event.node} crashes.")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", f"{event.node} is back.")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", f"{event.node} goes on.")
-
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        return self._state(event, "closed", f"{event.node} closes.") if event.node in self.members else None
-
-    def _state(self, event: Event, state: str, sentence: str) -> Told:
-        left = [p for p, each in self.followed.items() if each.owner == event.node]
-        if event.node in self.members:
-            self.members[event.node] = state
-            if state in ("crashed", "closed"):
-                for partition in left:
-                    self._leave(partition, event.node)
-            if left and state:
-                sentence += f" Nobody reads {_partitions(left)}."
-        return Told(sentence, f"{event.node} {state or 'is back'}", state in ("crashed", "frozen"))
-
-    def _leave(self, partition: int, node: str) -> None:
-        if self.followed[partition].owner == node:
-            self.followed[partition].owner, self.followed[partition].position = "", None
-
-    def _mine(self, partitions: Sequence[Sequence[Any]]) -> list[int]:
-        return [number for topic, number in partitions if topic == self.topic and number in self.followed]
-
-    def space(self) -> Space:
-        return {
-            "partitions": [
-                {
-                    "partition": number,
-                    "end": each.log_end_offset,
-                    "committed": each.committed,
-                    "position": each.position,
-                    "owner": each.owner,
-                    "unread": bool(self.members) and (not each.owner or self.members.get(each.owner) == "frozen"),
-                    "lags": list(each.lags()),
-                }
-                for number, each in self.followed.items()
-            ],
-            "members": dict(self.members),
-        }
+    def y(self, records: float) -> float:
+        return self.bottom - (self.bottom - self.top) * records / self.most
 
 
 class LagPlay(Play):
     story = LagStory
     foot = (
-        "Lag counts offsets, not time: from the committed offset to the log end offset. Its dark foot was not handed "
-        "over yet."
+        "Lag = log end offset − committed offset. It counts offsets, not time. Its dark foot was not handed over yet."
     )
+    whole_s = 20.0
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        count = len(space["partitions"])
-        parts = [counted(count, "partition")]
-        parts += [f"{name}{f' {state}' if state else ''}" for name, state in space["members"].items()]
+        parts = [counted(len(space["partitions"]), "partition")]
+        parts += [f"{name} {state}" for name, state in space["members"].items() if state]
+        parts += [f"{counted(space['lost'], 'record')} lost"] if space["lost"] else []
         return " · ".join([*parts, f"lag of all {sum(each['lags'][0] for each in space['partitions'])}"])
 
     def summary(self, space: dict[str, Any]) -> str:
@@ -202,94 +73,242 @@ class LagPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.first: int = scenes[0]["at"] if scenes else 0
         self.last: int = max(scenes[-1]["at"] if scenes else 0, self.first + 1)
-        lags = [each["lags"][0] for scene in scenes for each in scene["space"]["partitions"]]
-        self.most = max([*lags, 1])
+        self.most = max([1, *(each["lags"][0] for scene in scenes for each in scene["space"]["partitions"])])
+        self.highest = max([1, *(_sums(scene)["end"] for scene in scenes)])
+        self.unit, self.unit_ms, _ = next(each for each in RATES if self.last - self.first <= each[2])
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, space = drawing, scenes[-1]["space"]
-        left, right = (70, d.width - 118) if d.narrow else (84, d.width - 150)
-        many = len(self.cast["partitions"])
-        pitch = min(ROOM // max(many, 1), TALLEST + 8)
-        d.text("head/lag", right + 10, 12, "lag", "quiet", size=12.5, bold=True)
-        d.text("head/handed", d.width, 12, "to hand over", "quiet", size=12.5, anchor="end")
+        d, space, now = drawing, scenes[-1]["space"], scenes[-1]["at"]
+        left, right = (92.0, d.width - 160) if d.narrow else (88.0, d.width - 186)
+        many = max(len(self.cast["partitions"]), 1)
+        pitch = min(TALLEST, max(LEAST, LANES // many))
+        top = 42.0 if d.narrow else 24.0
+        chart = Field(left, right, top, top + max(HEIGHT - many * pitch, 90), self.first, self.last, self.highest)
+        d.text("name/records", left - 6, 12, "records", "quiet", size=12, anchor="end")
+        self._rates(d, scenes, left)
+        self._grid(d, "grid", chart, 4, 0)
+        self._lines(d, scenes, chart)
+        self._names(d, scenes, chart)
+        self._catching(d, space, chart, now)
+        y = chart.bottom + 26
         for row, each in enumerate(space["partitions"]):
-            self._partition(d, scenes, row, each, (left, right, 20 + row * pitch, pitch - 8))
-        bottom = 20 + pitch * many
-        x = self._x(scenes[-1]["at"], left, right)
-        d.cursor(x, 12, bottom)
-        self._axis(d, bottom + 12, left, right, scenes[-1]["at"])
+            lane = Field(left, right, y + row * pitch, y + (row + 1) * pitch - 7, self.first, self.last, self.most)
+            self._partition(d, scenes, row, each, lane)
+        bottom = y + many * pitch
+        d.cursor(chart.x(now), top - 4, bottom - 4)
+        self._axis(d, bottom + 8, chart, now)
 
-    def _partition(self, d: Drawing, scenes: Sequence[Scene], row: int, now: dict[str, Any],
-                   place: tuple[float, float, float, float]) -> None:  # fmt: skip
-        left, right, y, height = place
-        key = f"lag/{now['partition']}"
-        d.rect(key + "/ground", left, y, right - left, height, "wash", r=3)
-        d.text(key + "/name", 0, y + 13, f"P{now['partition']}", mono=True, bold=True)
-        who = "nobody" if now["unread"] else fit(now["owner"], left + 4, 12)
-        d.text(key + "/owner", 0, y + 29, who, "trouble" if now["unread"] else "quiet", size=12, bold=now["unread"])
-        for number, (begin, end, each) in enumerate(self._steps(scenes, row)):
-            x, x2 = self._x(begin, left, right), self._x(end, left, right)
-            self._step(d, f"{key}/{number}", (x, max(x2 - x, 0.5), y + height), height, each)
+    def _rates(self, d: Drawing, scenes: Sequence[Scene], left: float) -> None:
+        """Slopes in words."""
+        rates = _rates(scenes, self.last - self.first)
+        if rates is None:
+            return
+        written, done, lost = (rate * self.unit_ms for rate in rates)
+        grows, still = written - done, abs(written - done) <= max(written, done) * 0.04
+        effect = f"the lag {'grows' if grows > 0 else 'falls'} by {_number(abs(grows))} a {self.unit}"
+        if still:
+            effect = "the lag stands still" if lost or not done else f"{self.cast['group']} keeps up"
+        words = f"{_number(written)} written a {self.unit}, {_number(done - lost)} committed"
+        words += (f", {_number(lost)} lost: " if lost else ": ") + effect + "."
+        lines = wrap(words, (d.width - left) * LEAST_STRETCH, 14) if d.narrow else [words]
+        for number, line in enumerate(lines):
+            d.text(f"name/rates/{number}", left, 12 + 18 * number, line, size=13.5, bold=True)
+
+    def _grid(self, d: Drawing, key: str, field: Field, most: float, least: int) -> None:
+        """Round numbers of records: at most so many steps, from that one on."""
+        step = next(step for step in STEPS if field.most / step <= most)
+        for records in range(least * step, field.most + 1, step):
+            y = field.y(records)
+            d.line(f"{key}/{records}", field.left, y, field.right, y, "rule", width=1, fade=0.7)
+            d.text(f"{key}/{records}/number", field.left - 6, y + 4, f"{records:,}", "quiet", size=12, mono=True,
+                   anchor="end")  # fmt: skip
+
+    def _lines(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
+        sums = [(scene["at"], _sums(scene)) for scene in scenes]
+        read = [bool(scene["space"]["members"]) for scene in scenes]
+        for number, ((at, before), (after, now)) in enumerate(pairwise(sums)):
+            x, x2, end = field.x(at), field.x(after), field.y((before["end"] + now["end"]) / 2)
+            gap = field.y((before["done"] + now["done"]) / 2) - end
+            if x2 > x and gap > 0.5:
+                look = ("hatch", 0.5) if before["unread"] else ("chip" if read[number] else "wash", None)
+                d.rect(f"lag/all/{number}", x, end, x2 - x + (look[1] is None) / 2, gap, look[0], fade=look[1])
+        lost, now = scenes[-1]["space"]["lost"], sums[-1][1]
+        for name, ink in (("start", "trouble" if lost else "quiet"), ("committed", "ink"), ("end", "ink")):
+            if name == "start" and not now["start"]:
+                continue
+            width, dash = (1.5, "3 3") if name == "start" else (2, None)
+            for number, (at, value, after, then) in enumerate(_bends([(at, each[name]) for at, each in sums])):
+                d.line(f"lines/{name}/{number}", field.x(at), field.y(value), field.x(after), field.y(then), ink,
+                       width=width, dash=dash)  # fmt: skip
+
+    def _names(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
+        """At the lines' ends: their names and values, and the lag between them."""
+        now, x, room = _sums(scenes[-1]), field.right + 16, d.width - field.right - 16
+        lag = now["end"] - now["done"]
+        d.line("name/gap", field.right + 7, field.y(now["end"]), field.right + 7, field.y(now["done"]), "ink", width=3)
+        names = ["end", "lag", "committed"] + ["start"] * (now["start"] > 0)
+        places = now | {"lag": now["end"] - lag / 2}
+        ys = _apart([field.y(places[name]) for name in names], 17, field.top + 2, field.bottom - 6)
+        for name, y in zip(names, ys, strict=True):
+            if name == "lag":
+                d.text("name/lag", x, y + 5, f"lag {lag:,}", bold=True, size=15, room=room)
+                continue
+            words = LINES[name].removesuffix(" offset") if d.narrow else LINES[name]
+            value = "none" if name == "committed" and now["nothing"] else f"{now[name]:,}"
+            d.text(f"name/{name}", x, y + 4, words, "quiet", size=12, room=room - 44)
+            d.text(f"name/{name}/value", d.width, y + 4, value, mono=True, size=12.5, anchor="end")
+
+    def _catching(self, d: Drawing, space: dict[str, Any], field: Field, now: int) -> None:
+        """Between the charts: how long it took until nothing waited any more."""
+        y = field.bottom + 13
+        d.text("name/of", field.right + 16, y + 5, "lag", "quiet", size=12.5, bold=True)
+        d.text("name/handed", d.width, y + 5, "to hand over", "quiet", size=12.5, anchor="end")
+        since = min([now + 1, *space["catching"]])
+        ended = [span for span in space["caught_up"] if span[1] < since]
+        spans = [(begin, end, f"caught up in {lasting(end - begin)}") for begin, end in ended]
+        spans += [(since, now, "catching up")] if space["catching"] else []
+        for number, (begin, end, words) in enumerate(spans):
+            x, x2, key = field.x(begin), field.x(end), f"caught/{number}"
+            if x2 - x < 12:
+                continue
+            d.line(key, x, y, x2, y, "ink", width=2)
+            for side, at in enumerate((x, x2)):
+                d.line(f"{key}/{side}", at, y - 5, at, y + 5, "ink", width=2)
+            half = text_width(words, 13, bold=True) / 2 / LEAST_STRETCH + 4
+            middle = (x + x2) / 2 if x2 - x > 2 * half + 12 else x2 + half + 4
+            middle = middle if middle + half <= field.right else x - half - 4
+            d.rect(f"{key}/paper", middle - half, y - 8, 2 * half, 16, "paper")
+            d.text(f"{key}/words", middle, y + 5, words, size=13, bold=True, anchor="middle")
+
+    def _partition(self, d: Drawing, scenes: Sequence[Scene], row: int, now: dict[str, Any], field: Field) -> None:
+        key, y, height = f"lag/{now['partition']}", field.top, field.bottom - field.top
+        d.rect(key + "/ground", field.left, y, field.right - field.left, height, "wash", r=3)
+        self._grid(d, f"grid/{now['partition']}", field, *((3, 0) if height > 60 else (2, 1)))
+        nobody, alone = now["unread"] or not now["owner"], height > 80
+        x, beside = (24, y - 8) if alone else (0, y + 29) if height > 34 else (24, y + 13)
+        d.text(key + "/name", 0, y - 8 if alone else y + 13, f"P{now['partition']}", mono=True, bold=True)
+        if nobody:
+            ink = "trouble" if now["unread"] else "quiet"
+            d.text(
+                key + "/owner", x, beside, "nobody", ink, size=12, bold=True, room=field.left - x - (4 if alone else 40)
+            )
+        else:
+            self._reader(d, key, now["owner"], (x, beside), field.left - x - (18 if alone else 46))
+        for number, (begin, end, each) in enumerate(self._steps(scenes, row, field)):
+            self._step(d, f"{key}/{number}", (field.x(begin), field.x(end)), field, each)
         ink = "trouble" if now["unread"] and now["lags"][0] else "ink"
-        d.text(key + "/lag", right + 10, y + 13, str(now["lags"][0]), ink, mono=True, bold=True, size=14)
-        d.text(key + "/handed", d.width, y + 13, str(now["lags"][1]), "quiet", mono=True, size=12.5, anchor="end")
+        d.text(key + "/lag", field.right + 16, y + 13, f"{now['lags'][0]:,}", ink, mono=True, bold=True, size=14)
+        d.text(key + "/handed", d.width, y + 13, f"{now['lags'][1]:,}", "quiet", mono=True, size=12.5, anchor="end")
 
-    def _steps(self, scenes: Sequence[Scene], row: int) -> list[tuple[int, int, dict[str, Any]]]:
-        """(from, until, state) of one partition, a step as long as its lag and reader stay; up to the cursor."""
+    def _reader(self, d: Drawing, key: str, name: str, place: tuple[float, float], room: float) -> None:
+        """A disc of the member's colour: with its letter, or beside its name."""
+        (x, y), number = place, self._number(name)
+        letter = name.split(" ")[-1]
+        if len(letter) > 1:
+            d.circle(key + "/reader", x + 5, y - 4, 5, actor_colour(number), tip=name)
+            d.text(key + "/owner", x + 14, y, name, "quiet", size=12, room=room)
+            return
+        d.circle(key + "/reader", x + 9, y - 4, 8.5, actor_colour(number), tip=name)
+        d.text(key + "/owner", x + 9, y, letter, f"on{number % COLOURS + 1}", size=12, bold=True, anchor="middle")
+
+    def _steps(self, scenes: Sequence[Scene], row: int, field: Field) -> list[tuple[int, int, dict[str, Any]]]:
+        """(from, until, state) of one partition, a step as long as it looks the same; up to the cursor."""
         found: list[tuple[int, int, dict[str, Any]]] = []
         for scene, after in pairwise([*scenes, scenes[-1]]):
             each, begin = scene["space"]["partitions"][row], scene["at"]
-            if found and _looks(found[-1][2]) == _looks(each):
-                begin = found.pop()[0]
+            if found and _looks(found[-1][2], field) == _looks(each, field):
+                begin, _, each = found.pop()
             found.append((begin, after["at"], each))
-        return [step for step in found[:-1] if step[0] < step[1]] + found[-1:]
+        return [step for step in found if step[0] < step[1]]
 
-    def _step(
-        self, d: Drawing, key: str, place: tuple[float, float, float], height: float, each: dict[str, Any]
-    ) -> None:
-        x, w, foot = place
-        lag, waiting = (value * height / self.most for value in each["lags"])
-        if not lag:
-            return
+    def _step(self, d: Drawing, key: str, x: tuple[float, float], field: Field, each: dict[str, Any]) -> None:
+        lag, waiting = (field.bottom - field.y(value) for value in each["lags"])
+        top, w = field.bottom - lag, x[1] - x[0]
         tip = f"lag {each['lags'][0]} = end {each['end']} − committed {each['committed'] or 0}"
-        if each["unread"]:
-            d.rect(key, x, foot - lag, w, lag, "hatch", tip=tip + " · nobody reads")
-            return
-        colour = self._colour(each["owner"])
-        d.rect(key, x, foot - lag, w, lag, colour, fade=0.35, tip=tip)
-        if waiting:
-            d.rect(key + "/wait", x, foot - waiting, w, waiting, colour, tip=tip)
+        if lag and each["unread"]:
+            d.rect(key, x[0], top, w, lag, "hatch", tip=tip + " · nobody reads")
+        elif lag and not each["owner"]:
+            d.rect(key, x[0], top, w, lag, "none", "gone", dash="4 3", tip=tip + " · nobody has begun to read")
+        elif lag:
+            colour = actor_colour(self._number(each["owner"]))
+            d.rect(key, x[0], top, w, max(lag - waiting, 0), colour, fade=0.4, tip=tip)
+            if waiting:
+                d.rect(key + "/wait", x[0], field.bottom - waiting, w + 0.4, waiting, colour, tip=tip)
 
-    def _colour(self, name: str) -> str:
-        members = self.cast["members"]
-        return actor_colour(members.index(name)) if name in members else "gone"
+    def _number(self, name: str) -> int:
+        return actor_number(name, self.cast["members"])
 
-    def _x(self, at: int, left: float, right: float) -> float:
-        return left + (right - left) * (at - self.first) / (self.last - self.first)
-
-    def _axis(self, d: Drawing, y: float, left: float, right: float, until: int) -> None:
+    def _axis(self, d: Drawing, y: float, field: Field, until: int) -> None:
         """Round times, as far as the cursor has come."""
         tick = next((ms for ms in TICKS_MS if (self.last - self.first) / ms <= (5 if d.narrow else 8)), TICKS_MS[-1])
-        at = -(-self.first // tick) * tick
-        after = -1000.0
-        while at <= until:
-            words = f"{at // 1000} s" if tick % 1000 == 0 and at < 3_600_000 else moment(at, thousandths=tick < 1000)
-            x, half = self._x(at, left, right), text_width(words, 12, mono=True) / 2
-            if x - half > after:
-                d.text(f"time/axis/{at}", x, y + 4, words, "quiet", size=12, mono=True, anchor="middle")
-                after = x + half + 8
-            at += tick
+        unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
+        for at in range(-(-self.first // tick) * tick, until + 1, tick):
+            words = f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}"
+            d.text(f"time/axis/{at}", field.x(at), y + 4, words, "quiet", size=12, mono=True, anchor="middle")
 
 
-TICKS_MS = [unit * times for unit in (100, 1000, 10_000, 100_000, 1_000_000) for times in (1, 2, 5)]
-TICKS_MS += [days * 86_400_000 for days in (1, 10, 100)]
+def _sums(scene: Scene) -> dict[str, int]:
+    """Of all partitions. done: committed, or gone. nothing: is committed. unread: nobody reads any of what waits."""
+    each = scene["space"]["partitions"]
+    waits = [one for one in each if one["lags"][0]]
+    return {
+        "end": sum(one["end"] for one in each),
+        "start": sum(one["start"] for one in each),
+        "committed": sum(one["start"] if one["committed"] is None else one["committed"] for one in each),
+        "done": sum(one["end"] - one["lags"][0] for one in each),
+        "lost": scene["space"]["lost"],
+        "nothing": all(one["committed"] is None for one in each),
+        "unread": bool(waits) and all(one["unread"] for one in waits),
+    }
 
 
-def _looks(each: dict[str, Any]) -> tuple[Any, ...]:
-    return (*each["lags"], each["owner"], each["unread"])
+def _bends(points: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
+    """A line's parts: from, value, until, value. What is level is one."""
+    found: list[tuple[int, int, int, int]] = []
+    for (at, value), (after, then) in pairwise(points):
+        if at == after and value == then:
+            continue
+        if found and then == value == found[-1][1]:
+            at, value, _, _ = found.pop()
+        found.append((at, value, after, then))
+    return found
 
 
-def _partitions(numbers: Sequence[int]) -> str:
-    """partition 2 · partitions 0 and 1"""
-    words = ", ".join(map(str, numbers[:-1]))
-    return f"partition {numbers[0]}" if len(numbers) == 1 else f"partitions {words} and {numbers[-1]}"
+def _rates(scenes: Sequence[Scene], whole_ms: int) -> list[float] | None:
+    """Records written, done with and lost in a ms, in the latest quarter and since a member's state changed.
+
+    None: too short to say.
+    """
+    now, members = scenes[-1]["at"], scenes[-1]["space"]["members"]
+    changed = [number for number, scene in enumerate(scenes) if scene["space"]["members"] != members]
+    since = scenes[changed[-1] + 1 if changed else 0 :]
+    if now - since[0]["at"] < whole_ms / 25:
+        return None
+    sums = [(scene["at"], _sums(scene)) for scene in since]
+    return [_rate([(at, each[name]) for at, each in sums], now - whole_ms / 4) for name in ("end", "done", "lost")]
+
+
+def _rate(points: Sequence[tuple[int, int]], since: float) -> float:
+    """From one change to another: records come, and are committed, a few at a time."""
+    changes = [points[0]] + [after for before, after in pairwise(points) if before[1] != after[1]]
+    begin, value = next((each for each in reversed(changes) if each[0] <= since), changes[0])
+    end, then = changes[-1]
+    return 0.0 if end <= max(begin, since) else (then - value) / (end - begin)
+
+
+def _number(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= 9.5 or rate < 0.05 or abs(rate - round(rate)) < 0.06 * rate else f"{rate:.1f}"
+
+
+def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
+    """Near their places, in their order, but so far from each other that they can be read."""
+    found: list[float] = []
+    for y in ys:
+        found.append(max(y, found[-1] + least if found else top))
+    for number in reversed(range(len(found))):
+        found[number] = min(found[number], found[number + 1] - least if number + 1 < len(found) else bottom)
+    return found
+
+
+def _looks(each: dict[str, Any], field: Field) -> tuple[Any, ...]:
+    return (*(round(field.y(lag)) for lag in each["lags"]), each["owner"], each["unread"], not each["lags"][0])

@@ -223,7 +223,7 @@
     });
     drawn = step;
     if (moves.length) move();
-    light(step);
+    light(step === cursor ? step : -1);
   }
 
   function settle(node, s) {
@@ -240,18 +240,18 @@
       node.classList.toggle('dim', lit !== null && !lit.includes(shape));
       (node.firstChild && node.tagName === 'g' ? node.firstChild : node).classList.toggle('lit', outlined.includes(shape));
     });
-    at('drawing').classList.toggle('bad', steps[step].trouble);
+    at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
   }
 
   function move() {
-    const begin = performance.now(), flows = play.whole_s && playing;
+    const begin = performance.now(), even = flows() && playing;
     const stages = [...new Set(moves.map(each => each.stage))].sort();
-    const time = flows ? passes(cursor) / speed() : MOTION / speed();
+    const time = even ? passes(cursor) / speed() : MOTION / speed();
     const turn = now => {
       const gone = (now - begin) / time;
       for (const each of moves) {
         const part = Math.min(1, gone - stages.indexOf(each.stage));
-        if (part >= 0) animate(each, part, flows);
+        if (part >= 0) animate(each, part, even);
       }
       if (gone < stages.length) frame = requestAnimationFrame(turn);
       else moves = [];
@@ -267,7 +267,9 @@
       if (to) paint(node, to);
     }
     const eased = evenly ? part : part * (2 - part);
-    const start = from || { ...to, x: to.from_x ?? to.x, y: to.from_y ?? to.y, fade: 0 }, end = to || { ...from, fade: 0 };
+    // What is new fades in; where time flows it is drawn from its left end on.
+    const first = evenly ? { ...to, w: 0, x2: to?.x, y2: to?.y } : { ...to, x: to?.from_x ?? to?.x, y: to?.from_y ?? to?.y, fade: 0 };
+    const start = from || first, end = to || { ...from, fade: 0 };
     const between = { ...end };
     for (const name of MOVED) if (name in end) between[name] = (start[name] ?? end[name]) * (1 - eased) + end[name] * eased;
     place(node, between);
@@ -332,22 +334,33 @@
   function pause() {
     clearTimeout(playing);
     playing = null;
+    if (drawn !== cursor) draw(cursor, false);
     button();
   }
 
   function turn() {
     if (cursor >= limit()) { pause(); return; }
     playing = playing || true;
-    show(cursor + 1, true);
-    playing = setTimeout(turn, until(cursor));
+    if (flows()) {
+      draw(cursor + 1, true);
+      playing = setTimeout(arrive, passes(cursor) / speed());
+    } else arrive();
     button();
   }
+
+  function arrive() {
+    show(cursor + 1, true);
+    playing = setTimeout(turn, until(cursor));
+  }
+
+  // Time passes first; then comes what happened.
+  const flows = () => play.whole_s && !still.matches;
 
   // How long a step stays while it plays.
   function until(step) {
     const told = prediction && step === prediction.decided ? HOLD : 0, lit = layout.lit[step] ? HOLD : 0;
     const { again, sentence } = steps[step];
-    const rest = play.whole_s ? passes(step) : again ? MORE_OF_THE_SAME : READING + A_LETTER * sentence.length;
+    const rest = flows() ? 0 : play.whole_s ? passes(step) : again ? MORE_OF_THE_SAME : READING + A_LETTER * sentence.length;
     return (rest + Math.max(told, lit)) / speed();
   }
 

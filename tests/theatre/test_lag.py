@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre.commit_traces import HERE, Commits, piling_up
@@ -70,10 +72,121 @@ def test_the_steps_end_at_the_cursor_and_share_one_scale():
     for width in (WIDE, NARROW):
         for scene, drawing in zip(pic.scenes, pic.drawings(width), strict=True):
             cursor = drawing.shapes["time/cursor"]["x"]
-            steps = {key: shape for key, shape in drawing.shapes.items() if key.startswith("lag/") and "tip" in shape}
+            steps = {
+                key: shape
+                for key, shape in drawing.shapes.items()
+                if key.startswith("lag/") and "tip" in shape and "w" in shape
+            }
             assert all(shape["x"] + shape["w"] <= cursor + 1 for shape in steps.values()), scene["step"]
             assert all(shape["h"] <= 110 for shape in steps.values())
+            lines = [shape for key, shape in drawing.shapes.items() if key.startswith("lines/")]
+            assert all(shape["x2"] <= cursor + 0.1 for shape in lines)
             assert drawing.bottom <= 340
+
+
+def rates(pic, step=-1, width=WIDE):
+    """What is said of the slopes."""
+    shapes = pic.drawings(width)[step].shapes
+    return " ".join(shape["text"] for key, shape in shapes.items() if key.startswith("name/rates"))
+
+
+def a_line(story, reader="billing", seconds=40, written=2, read=1, every=1):
+    """So many records a second, from now on."""
+    begin, ends = story.now, [0, 0]
+    for second in range(seconds):
+        story.at(begin + 1000 * second).append(0, ends[0], *[("k", "v")] * written)
+        ends[0] += written
+        if second % every == every - 1:
+            story.poll(reader, 0, ends[1], min(ends[1] + read * every, ends[0]))
+            ends[1] = min(ends[1] + read * every, ends[0])
+            story.commit(ends[1])
+    return ends
+
+
+def test_rates_are_slopes_and_said_in_words():
+    story = Commits()
+    story.topic()
+    story.starts(0)
+    a_line(story)
+    pic = picture("lag", story.events)
+    assert rates(pic) == "2 written a second, 1 committed: the lag grows by 1 a second."
+    assert rates(pic, width=NARROW) == rates(pic)
+    shapes = pic.drawings(WIDE)[-1].shapes
+    slopes = {name: sum(shape["y"] - shape["y2"] for key, shape in shapes.items() if key.startswith(f"lines/{name}/"))
+              for name in ("end", "committed")}  # fmt: skip
+    assert slopes["end"] == pytest.approx(2 * slopes["committed"], rel=0.05)
+    assert shapes["name/lag"]["text"] == "lag 40"
+    assert [shapes[f"grid/{records}/number"]["text"] for records in (0, 20, 40)] == ["0", "20", "40"]
+
+
+def test_commits_in_steps_have_the_rate_of_the_stairs():
+    story = Commits()
+    story.topic()
+    story.starts(0)
+    a_line(story, read=2, every=5)
+    pic = picture("lag", story.events)
+    assert {rates(pic, step) for step in range(len(pic.scenes) // 2, len(pic.scenes))} == {
+        "2 written a second, 2 committed: billing keeps up."
+    }
+
+
+def test_who_waits_for_the_first_commit_sees_none():
+    story = Commits().orders(5)
+    story.at(1000).starts(0)
+    pic = picture("lag", story.events)
+    assert pic.drawings(WIDE)[-1].shapes["name/committed/value"]["text"] == "none"
+
+
+def test_how_long_it_took_to_catch_up_is_said_and_lit():
+    story = Commits().orders(60)
+    story.at(10_000).starts(0)
+    for number in range(1, 7):
+        story.at(10_000 + 5000 * number).poll("billing", 0, 10 * number - 10, 10 * number)
+        story.at(story.now + 4000).commit(10 * number)
+    pic = picture("lag", story.events)
+    (lit,) = [scene for scene in pic.scenes if "light" in scene]
+    assert lit["sentence"] == "billing has caught up, 34 s after it began to read what waited."
+    assert lit["space"]["caught_up"] == [[10_000, 44_000]]
+    assert pic.drawings(WIDE)[lit["step"]].shapes["caught/0/words"]["text"] == "caught up in 34 s"
+
+
+def test_the_same_records_again_without_a_commit_are_the_climax():
+    story = Commits().orders(60)
+    story.at(10_000).starts(0)
+    for number in range(3):
+        story.at(20_000 + 10_000 * number).poll("billing", 0, 0, 50)
+        story.tell("billing", "PositionReset", **HERE, offset=0, why="auto.offset.reset=earliest")
+    scenes = picture("lag", story.events).scenes
+    assert [scene["at"] for scene in scenes if "the same 50 records again" in scene["sentence"]] == [30_000, 40_000]
+    assert [scene["at"] for scene in scenes if "light" in scene] == [30_000]
+
+
+def test_records_that_are_deleted_before_they_are_read_are_counted():
+    story = Commits().orders(100)
+    story.at(10_000).starts(0)
+    story.poll("billing", 0, 0, 10)
+    story.commit(10)
+    for at, start in ((20_000, 40), (30_000, 70)):
+        story.at(at).tell("broker 1", "LogStartOffsetAdvanced", **HERE, log_start_offset=start, why="retention.ms")
+        story.tell("billing", "PositionReset", **HERE, offset=start, why="gone", reason="out_of_range")
+    pic = picture("lag", story.events)
+    lost = [scene for scene in pic.scenes if "lost" in scene["sentence"]]
+    assert [scene["space"]["lost"] for scene in lost] == [30, 60] and all(scene["trouble"] for scene in lost)
+    assert ["light" in scene for scene in lost] == [True, False]
+    assert "60 records lost" in pic.play.scenario(pic.scenes[-1])
+    assert pic.drawings(WIDE)[-1].shapes["lines/start/0"]["line"] == "trouble"
+
+
+def test_members_have_the_colours_of_their_letters():
+    pic = picture("lag", piling_up(), partitions=[2])
+    readers = [drawing.shapes.get("lag/2/reader", {}).get("fill") for drawing in pic.drawings(WIDE)]
+    assert readers[-1] == "actor1" and set(readers) == {None, "actor1", "actor2"}
+
+
+def test_what_waits_before_anybody_reads_is_not_filled():
+    story = Commits().orders(30)
+    shapes = picture("lag", story.events).drawings(WIDE)[-1].shapes
+    assert {shape["fill"] for key, shape in shapes.items() if key.startswith("lag/0/") and "tip" in shape} == {"none"}
 
 
 def test_hatched_is_where_nobody_reads():

@@ -1,0 +1,259 @@
+"""What the picture of the lag tells: each partition as a group sees it, how long it takes to catch up, what is lost.
+
+A group catches up with a partition from the moment at which somebody reads it again, to the commit with which all that
+had waited, and what came in meanwhile, is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.theatre.casting import busiest_group, busiest_partitions, busiest_topic, groups_of_members
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
+from minikafka.theatre.text import capital, counted
+from minikafka.trace import Event
+
+MOST_PARTITIONS = 6
+A_BACKLOG = 10  # records that wait: with fewer there is nothing to catch up with
+
+
+@dataclass
+class Followed:
+    """One partition as the group sees it. position: of the member that reads it now, or None. handed: the highest
+    position that any member had. lost: records that were gone before. behind_since, done_at: while it catches up,
+    when that began and the offset with which it is over.
+    """
+
+    log_end_offset: int = 0
+    log_start_offset: int = 0
+    committed: int | None = None
+    position: int | None = None
+    owner: str = ""
+    handed: int = 0
+    lost: int = 0
+    behind_since: int | None = None
+    done_at: int | None = None
+
+    def lags(self) -> tuple[int, int]:
+        """Behind the committed offset, behind the position; both count from the log's start where there is none."""
+        committed = self.log_start_offset if self.committed is None else max(self.committed, self.log_start_offset)
+        position = committed if self.position is None else max(self.position, self.log_start_offset)
+        return max(self.log_end_offset - committed, 0), max(self.log_end_offset - position, 0)
+
+
+class LagStory(Story):
+    name = "lag"
+
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, group: str | None = None,
+                 partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
+        super().__init__(trace, **options)
+        commits = [
+            event for event in trace if event.kind == "OffsetCommitted" and group in (None, event.detail["group"])
+        ]
+        self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
+        mine = [event for event in trace if event.detail.get("topic") == self.topic]
+        self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
+        self.group = group or busiest_group(trace, self.topic)
+        self.groups = groups_of_members(trace)
+        self.title = f"Lag of {self.group or 'the readers'} in {self.topic}" if self.topic else "Lag"
+        self.followed = {partition: Followed() for partition in self.chosen}
+        self.members: dict[str, str] = {}  # reader -> "", crashed, frozen, closed, slow
+        self.origin = trace[0].at if trace and trace[0].at > 10**11 else 0  # as play.fold counts
+        self.caught_up: list[list[int]] = []  # from when to when
+
+    def cast(self) -> Cast:
+        return super().cast() | {
+            "group": self.group or "the group",
+            "partitions": self.chosen,
+            "members": list(self.members),
+        }
+
+    def is_mine(self, event: Event) -> bool:
+        d = event.detail
+        if d.get("topic", self.topic) != self.topic or d.get("group", self.group) != self.group:
+            return False
+        if self.groups.get(event.node, self.group) != self.group:
+            return False
+        return "partition" not in d or d["partition"] in self.followed
+
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
+        partition = self.followed[d["partition"]]
+        partition.log_end_offset = d["last_offset"] + 1
+        count = d["last_offset"] - d["base_offset"] + 1
+        many = "a record" if count == 1 else f"{count} records"
+        waits = "" if partition.owner else " Nobody reads it." if self.members else ""
+        return Told(f"{capital(many)} more in partition {d['partition']}: the log ends at "
+                    f"{partition.log_end_offset}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
+
+    def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
+        self.followed[d["partition"]].log_start_offset = d["log_start_offset"]
+        return QUIETLY
+
+    def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
+        partition = self.followed[d["partition"]]
+        self.members.setdefault(event.node, "")
+        self._reads(event, d["partition"])
+        first, partition.position = d["records"][0][0], d["position"]
+        count = partition.position - first  # the event lists the first of them only
+        again = partition.committed is None and partition.position <= partition.handed
+        partition.handed = max(partition.handed, partition.position)
+        waits = partition.lags()[1]
+        if not waits and partition.behind_since is not None and partition.done_at is None:
+            partition.done_at = partition.position
+        told = Told(f"{event.node} is handed {counted(count, 'record')} of partition {d['partition']}: "
+                    f"{waits} are left to hand over.")  # fmt: skip
+        if again and count >= A_BACKLOG:
+            told.sentence = f"{event.node} is handed the same {count} records again: nothing was committed."
+            told.chapter = self.once("the same records again")
+            told.light = ["lines", "name", "lag"] if told.chapter else ()
+        return told
+
+    def _reads(self, event: Event, number: int) -> None:
+        """Somebody reads the partition from now on."""
+        partition = self.followed[number]
+        if partition.owner != event.node or event.kind == "NodeThawed":
+            partition.owner = event.node
+            if partition.behind_since is None and partition.lags()[1] >= A_BACKLOG:
+                partition.behind_since, partition.done_at = event.at - self.origin, None
+
+    def _see_PositionReset(self, event: Event, d: Detail) -> Told:
+        self.members.setdefault(event.node, "")
+        self._reads(event, d["partition"])
+        partition, offset = self.followed[d["partition"]], d["offset"]
+        wanted = partition.handed if partition.position is None else partition.position
+        partition.position = offset
+        if d["reason"] != "out_of_range" or offset <= wanted:
+            return QUIETLY
+        partition.lost += offset - wanted
+        first = self.once("records are lost")
+        return Told(f"Offset {wanted} is deleted when {event.node} wants it, and it goes on at {offset}: "
+                    f"{counted(offset - wanted, 'record')} lost, {self._lost()} so far.", first, True,
+                    light=["lines/start", "lines/committed", "name", "lag"] if first else ())  # fmt: skip
+
+    def _lost(self) -> int:
+        return sum(each.lost for each in self.followed.values())
+
+    def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told:
+        partition = self.followed[d["partition"]]
+        before, waits = partition.lags()
+        partition.committed = d["offset"]
+        lag = partition.lags()[0]
+        told = Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}.",
+                    self.once("first commit"))  # fmt: skip
+        if told.chapter and len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits:
+            told.sentence = f"{self.group} has committed {d['offset']}: the lag falls from {before} to 0 at once. "
+            told.sentence += "All of these records had been handed over before."
+            told.light = ["lines", "name", "lag"]
+        if partition.done_at is not None and d["offset"] >= partition.done_at:
+            self._caught_up(event, partition, told)
+        return told
+
+    def _caught_up(self, event: Event, partition: Followed, told: Told) -> None:
+        """What had waited in the partition is done; it is told with the last one."""
+        begin, end = partition.behind_since or 0, event.at - self.origin
+        partition.behind_since = partition.done_at = None
+        behind = [each for each in self.followed.values() if each.behind_since is not None]
+        if self.caught_up and self.caught_up[-1][1] >= begin:  # they began together
+            begin = min(begin, self.caught_up.pop()[0])
+        self.caught_up.append([begin, end])
+        if not behind:
+            told.sentence = f"{self.group} has caught up, {lasting(end - begin)} after it began to read what waited."
+            told.chapter = self.once("caught up") or told.chapter
+            told.light = ["lines", "name", "caught", "lag"] if told.chapter == "caught up" else ()
+
+    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
+        self.members.setdefault(event.node, "")
+        mine = self._mine(d["partitions"])
+        for partition in mine:
+            self._reads(event, partition)
+        if not mine:
+            return None
+        return Told(f"{event.node} is given {_partitions(mine)}, in generation {d['generation']}.",
+                    self.once(f"generation {d['generation']}"))  # fmt: skip
+
+    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
+        mine = self._mine(d["partitions"])
+        for partition in mine:
+            self._leave(partition, event.node)
+        return Told(f"{event.node} gives up {_partitions(mine)}.") if mine else None
+
+    _see_PartitionsLost = _see_PartitionsRevoked
+
+    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+        if event.node in self.members:
+            self.members[event.node] = "slow"
+        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow",
+                    True)  # fmt: skip
+
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
+        return self._state(event, "crashed", f"{event.node} crashes.")
+
+    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
+        return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.")
+
+    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
+        return self._state(event, "", f"{event.node} is back.")
+
+    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
+        for number, each in self.followed.items():
+            if each.owner == event.node:
+                self._reads(event, number)
+        return self._state(event, "", f"{event.node} goes on.")
+
+    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
+        return self._state(event, "closed", f"{event.node} closes.") if event.node in self.members else None
+
+    def _state(self, event: Event, state: str, sentence: str) -> Told:
+        left = [p for p, each in self.followed.items() if each.owner == event.node]
+        if event.node in self.members:
+            self.members[event.node] = state
+            if state in ("crashed", "closed"):
+                for partition in left:
+                    self._leave(partition, event.node)
+            if left and state:
+                sentence += f" Nobody reads {_partitions(left)}."
+        return Told(sentence, f"{event.node} {state or 'is back'}", state in ("crashed", "frozen"))
+
+    def _leave(self, partition: int, node: str) -> None:
+        each = self.followed[partition]
+        if each.owner == node:
+            each.owner, each.position = "", None
+
+    def _mine(self, partitions: Sequence[Sequence[Any]]) -> list[int]:
+        return [number for topic, number in partitions if topic == self.topic and number in self.followed]
+
+    def space(self) -> Space:
+        return {
+            "partitions": [
+                {
+                    "partition": number,
+                    "start": each.log_start_offset,
+                    "end": each.log_end_offset,
+                    "committed": each.committed,
+                    "position": each.position,
+                    "owner": each.owner,
+                    "unread": bool(self.members) and (not each.owner or self.members.get(each.owner) == "frozen"),
+                    "lags": list(each.lags()),
+                }
+                for number, each in self.followed.items()
+            ],
+            "members": dict(self.members),
+            "lost": self._lost(),
+            "catching": [each.behind_since for each in self.followed.values() if each.behind_since is not None],
+            "caught_up": [list(each) for each in self.caught_up],
+        }
+
+
+def lasting(ms: int) -> str:
+    """20 s · 90 minutes · 4.5 hours"""
+    if ms < 120_000:
+        return f"{ms / 1000:.{0 if ms >= 9950 else 1}f} s"
+    return f"{ms / 60_000:.0f} minutes" if ms < 10_800_000 else f"{ms / 3_600_000:.1f} hours"
+
+
+def _partitions(numbers: Sequence[int]) -> str:
+    """partition 2 · partitions 0 and 1"""
+    words = ", ".join(map(str, numbers[:-1]))
+    return f"partition {numbers[0]}" if len(numbers) == 1 else f"partitions {words} and {numbers[-1]}"
