@@ -19,7 +19,7 @@ from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
-HEIGHT, LANES, TALLEST, LEAST = 250, 160, 100, 27  # both charts, the lower one; a partition's lane
+HEIGHT, LANES, TALLEST, LEAST = 244, 160, 100, 26  # both charts, the lower one; a partition's lane
 LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
 TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
@@ -79,7 +79,7 @@ class LagPlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d, space, now = drawing, scenes[-1]["space"], scenes[-1]["at"]
-        left, right = (92.0, d.width - 160) if d.narrow else (88.0, d.width - 186)
+        left, right = 92.0, d.width - (160 if d.narrow else 186)
         many = max(len(self.cast["partitions"]), 1)
         pitch = min(TALLEST, max(LEAST, LANES // many))
         top = 42.0 if d.narrow else 24.0
@@ -187,13 +187,14 @@ class LagPlay(Play):
         nobody, alone = now["unread"] or not now["owner"], height > 80
         x, beside = (24, y - 8) if alone else (0, y + 29) if height > 34 else (24, y + 13)
         d.text(key + "/name", 0, y - 8 if alone else y + 13, f"P{now['partition']}", mono=True, bold=True)
-        if nobody:
-            ink = "trouble" if now["unread"] else "quiet"
-            d.text(
-                key + "/owner", x, beside, "nobody", ink, size=12, bold=True, room=field.left - x - (4 if alone else 40)
-            )
+        ink = "trouble" if now["unread"] else "quiet"
+        room = field.left - x - (6 if alone else 14 + text_width(f"{field.most:,}", 12, mono=True) / LEAST_STRETCH)
+        if not nobody:
+            self._reader(d, key, now["owner"], (x, beside), room - 14)
+        elif text_width("nobody", 12, bold=True) <= room * LEAST_STRETCH:
+            d.text(key + "/owner", x, beside, "nobody", ink, size=12, bold=True)
         else:
-            self._reader(d, key, now["owner"], (x, beside), field.left - x - (18 if alone else 46))
+            d.circle(key + "/nobody", x + 9, beside - 4, 8.5, "none", ink, dash="3 3", width=1.5, tip="nobody reads it")
         for number, (begin, end, each) in enumerate(self._steps(scenes, row, field)):
             self._step(d, f"{key}/{number}", (field.x(begin), field.x(end)), field, each)
         ink = "trouble" if now["unread"] and now["lags"][0] else "ink"
@@ -282,7 +283,7 @@ def _rates(scenes: Sequence[Scene], whole_ms: int) -> list[float] | None:
     now, members = scenes[-1]["at"], scenes[-1]["space"]["members"]
     changed = [number for number, scene in enumerate(scenes) if scene["space"]["members"] != members]
     since = scenes[changed[-1] + 1 if changed else 0 :]
-    if now - since[0]["at"] < whole_ms / 25:
+    if now - since[0]["at"] < whole_ms / 25 or not _sums(scenes[-1])["end"]:
         return None
     sums = [(scene["at"], _sums(scene)) for scene in since]
     return [_rate([(at, each[name]) for at, each in sums], now - whole_ms / 4) for name in ("end", "done", "lost")]

@@ -142,7 +142,9 @@ class LagStory(Story):
         lag = partition.lags()[0]
         told = Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}.",
                     self.once("first commit"))  # fmt: skip
-        if told.chapter and len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits:
+        at_once = len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits
+        if at_once and self.once("the lag falls"):
+            told.chapter = "the lag falls"
             told.sentence = f"{self.group} has committed {d['offset']}: the lag falls from {before} to 0 at once. "
             told.sentence += "All of these records had been handed over before."
             told.light = ["lines", "name", "lag"]

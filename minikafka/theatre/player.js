@@ -246,7 +246,7 @@
   function move() {
     const begin = performance.now(), even = flows() && playing;
     const stages = [...new Set(moves.map(each => each.stage))].sort();
-    const time = even ? passes(cursor) / speed() : MOTION / speed();
+    const time = Math.max(1, even ? passes(cursor) : MOTION) / speed();
     const turn = now => {
       const gone = (now - begin) / time;
       for (const each of moves) {

@@ -150,6 +150,19 @@ def test_how_long_it_took_to_catch_up_is_said_and_lit():
     assert pic.drawings(WIDE)[lit["step"]].shapes["caught/0/words"]["text"] == "caught up in 34 s"
 
 
+def test_a_lag_of_records_that_were_handed_over_long_ago_falls_at_once():
+    story = Commits()
+    story.topic()
+    story.starts(0)
+    story.commit(0)
+    for offset in range(50):
+        story.at(100 * offset).append(0, offset, ("k", "v"))
+        story.poll("billing", 0, offset, offset + 1)
+    story.commit(50)
+    (lit,) = [scene for scene in picture("lag", story.events).scenes if "light" in scene]
+    assert "falls from 50 to 0 at once" in lit["sentence"] and lit["chapter"] == "the lag falls"
+
+
 def test_the_same_records_again_without_a_commit_are_the_climax():
     story = Commits().orders(60)
     story.at(10_000).starts(0)
