@@ -19,7 +19,7 @@ from minikafka.theatre.lanes import LEAST_STRETCH, Scene
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
-HEIGHT, LANES, TALLEST, LEAST = 244, 160, 100, 26  # both charts, the lower one; a partition's lane
+HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26  # both charts, the lower one; a partition's lane
 LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
 TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
@@ -249,9 +249,9 @@ class LagPlay(Play):
 
 
 def _sums(scene: Scene) -> dict[str, int]:
-    """Of all partitions. done: committed, or gone. nothing: is committed. unread: nobody reads any of what waits."""
+    """Of all partitions. done: committed, or gone. nothing: is committed. unread: most of what waits."""
     each = scene["space"]["partitions"]
-    waits = [one for one in each if one["lags"][0]]
+    unread = sum(one["lags"][0] for one in each if one["unread"])
     return {
         "end": sum(one["end"] for one in each),
         "start": sum(one["start"] for one in each),
@@ -259,7 +259,7 @@ def _sums(scene: Scene) -> dict[str, int]:
         "done": sum(one["end"] - one["lags"][0] for one in each),
         "lost": scene["space"]["lost"],
         "nothing": all(one["committed"] is None for one in each),
-        "unread": bool(waits) and all(one["unread"] for one in waits),
+        "unread": 2 * unread > sum(one["lags"][0] for one in each),
     }
 
 
@@ -283,6 +283,8 @@ def _rates(scenes: Sequence[Scene], whole_ms: int) -> list[float] | None:
     now, members = scenes[-1]["at"], scenes[-1]["space"]["members"]
     changed = [number for number, scene in enumerate(scenes) if scene["space"]["members"] != members]
     since = scenes[changed[-1] + 1 if changed else 0 :]
+    ends = [_sums(scene)["end"] for scene in since]
+    since = since[max(ends.count(ends[0]) - 1, 0) if ends[-1] > ends[0] else 0 :]  # from the first record on
     if now - since[0]["at"] < whole_ms / 25 or not _sums(scenes[-1])["end"]:
         return None
     sums = [(scene["at"], _sums(scene)) for scene in since]
