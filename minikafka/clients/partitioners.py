@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from minikafka.trace import Reason
 
 STICKS = Reason("sticky", "no key: stays with this partition until batch.size bytes went there")
-BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random, until batch.size bytes went there")
+BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random")
 
 
 class Choice(NamedTuple):
