@@ -177,7 +177,7 @@ class Drawing:
 
     def lamp(self, key: str, x: float, y: float, text: str, broken: bool, anchor: str = "start") -> float:
         """What must hold, in words: green while it does. Returns its width, for the narrowest stretch of a layout."""
-        width = text_width(text, 12, bold=True) * 1.1 + 18
+        width = text_width(text, 12, bold=True) * 1.15 + 18
         left = x if anchor == "start" else x - width
         self.rect(key, left, y, width, 19, "trouble" if broken else "good", r=9)
         ink = "paper" if broken else "ink"

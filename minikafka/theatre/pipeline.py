@@ -1,7 +1,8 @@
 """The producer's pipeline: records wait in batches, batches travel in requests, the log grows, answers come back.
 
 Three lamps compare what the program sent with what the log holds: each record once, in the order of sending, none
-lost. Options: topic, producer (its name). Without them: the topic and the producer that sent most.
+lost. A fourth stands beside what the program was told. Options: topic, producer (its name). Without them: the topic
+and the producer that sent most.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
-ROW, CELL = 34, 28  # pitch of the rows, width of a record
+ROW, CELL, TOLD = 32, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
 HEAD = 26
-FLIES = ("on its way", "written", "known", "refused")
+PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
+ANSWERED = ("written", "known", "refused")
+COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
+    WIDE: ((0, 248), (258, 256), (514, 110)),
+    NARROW: ((0, 226), (232, 234), (466, 92)),
+}
 
 Place = tuple[float, float, float]  # x, y, width
 
@@ -52,7 +58,9 @@ class PipelinePlay(Play):
         )
         parts = [f"{space['sent']} sent in {counted(space['requests'], 'request')}", f"{space['acknowledged']} done"]
         parts += [f"{space['failed']} failed"] if space["failed"] else []
-        return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(words for words, _ in _lamps(space))})"
+        lamps = [words for _, words, _ in _lamps(space)]
+        lamps += [f"{space['untrue']} told wrong"] if space["untrue"] else []
+        return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(lamps)})"
 
     # -- draw
 
@@ -61,16 +69,14 @@ class PipelinePlay(Play):
         space = scene["space"]
         rows = self.rows
         below = HEAD + rows * ROW
-        if d.narrow:
-            half = (d.width - 16) / 2
-            self._buffer(d, space, (0, 0, half))
-            self._flight(d, space, (half + 16, 0, half))
-            bottom = self._logs(d, space, (0, below + 10, d.width), half + 16)
-        else:
-            self._buffer(d, space, (0, 0, 306))
-            self._flight(d, space, (322, 0, 288))
-            bottom = max(self._logs(d, space, (650, 0, d.width - 650), 574), below)
-        self.lanes.draw(d, bottom + 6, self._lanes(space), scene["step"])
+        (x, w), (flight, long), (wire, reach) = COLUMNS[d.width]
+        self._buffer(d, space, (x, 0, w))
+        self._wire(d, space, (wire, 0, reach))
+        self._flight(d, space, (flight, 0, long))
+        logs = (0, below + 10, d.width) if d.narrow else (wire + reach + 10, 0, d.width - wire - reach - 10)
+        bottom = max(self._logs(d, space, logs, wire + reach), below)
+        self._told(d, space, bottom + 6)
+        self.lanes.draw(d, bottom + 37, self._lanes(space), scene["step"])
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
@@ -80,7 +86,7 @@ class PipelinePlay(Play):
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place
-        d.text("buffer/name", x, y + 14, fit(f"{self.cast['producer']}'s buffer", w - 120, bold=True), bold=True)
+        d.text("buffer/name", x, y + 14, f"{self.cast['producer']}'s buffer", bold=True, room=w - 100)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
         d.text("buffer/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
@@ -96,9 +102,9 @@ class PipelinePlay(Play):
         d.text("flight/name", x, y + 14, "in flight", bold=True)
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = [request for request in space["in_flight"] if request["acks"] != 0]
-        words = f"{len(waits)} of {limit} await answers"
+        words = f"{len(waits)} of {limit} unanswered"
         d.text("flight/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
-        shown = [(request, batch) for request in space["in_flight"] for batch in request["batches"]][: self.rows]
+        shown = self._in_flight(space)
         for row in range(self.rows):
             top = y + HEAD + row * ROW
             if row >= len(shown):
@@ -106,14 +112,66 @@ class PipelinePlay(Play):
                 continue
             request, batch = shown[row]
             lost = request["state"] in ("lost", "answer lost", "refused")
-            state = request["state"] if request["attempt"] == 1 else f"try {request['attempt']}: {request['state']}"
+            state = "no answer" if request["state"] == "answer lost" else request["state"]
+            state = state if request["attempt"] == 1 else f"try {request['attempt']}: {state}"
             self._batch(d, batch, (x, top, w), state, "trouble" if lost else "actor1", lost)
-            if not d.narrow and request["state"] in FLIES:
-                ends = (x + w + 3, x + w + 34)
-                start, end = ends if request["state"] == "on its way" else ends[::-1]
-                d.arrow(f"arrow/{row}", start, top + 14, end, top + 14, "ink", width=1.5)
-            elif not d.narrow:
-                d.text(f"arrow/{row}/lost", x + w + 18, top + 19, "✕", "trouble", bold=True, anchor="middle")
+
+    def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Requests and their batches, one a row."""
+        every = [(request, batch) for request in space["in_flight"] for batch in request["batches"]]
+        return every[: self.rows]
+
+    def _wire(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
+        """Between producer and broker: what travels, and the place where the connection broke."""
+        x, y, w = place
+        top, cut = y + HEAD, x + w * CUT
+        d.line("wire/door", x + w, top, x + w, top + self.rows * ROW - 6, "rule", width=3)
+        messages = [(row, batch, request["state"]) for row, (request, batch) in enumerate(self._in_flight(space))]
+        for row, batch, state in messages + space["stuck"]:
+            level = min(top + row * ROW, top + (self.rows - 1) * ROW) + 13
+            near, far = ("2 4" if state == gone else None for gone in ("answer lost", "lost"))
+            d.line(f"wire/{row}", x + 1, level, cut, level, "rule", width=2, dash=near)
+            d.line(f"wire/{row}/far", cut, level, x + w - 2, level, "rule", width=2, dash=far)
+            past = space["cut"] and state == "on its way"  # it was beyond the place when that broke
+            self._message(d, batch["batch"], state, (cut + 8 if past else x + 4, level - 9, x + w), cut)
+        if space["cut"]:
+            teeth = "".join("l4,4 l-8,8 l4,4" for _ in range(self.rows * ROW // 16))
+            d.path("wire/cut", cut, top - 3, "M0,0 " + teeth, line="trouble", width=2.5, tip="the connection is lost")
+            d.text("wire/cut/name", cut, y + 14, "cut", "trouble", bold=True, anchor="middle")
+
+    def _message(self, d: Drawing, number: int, state: str, place: Place, cut: float) -> None:
+        """A request on its way to the broker, or the answer on its way back; lost, it gets as far as the cut."""
+        x, y, end = place
+        answer, lost = state in (*ANSWERED, "answer lost"), "lost" in state
+        stopped = cut + 8 if answer else cut - 8 - PILL
+        left = stopped if lost else end - PILL - 4 if answer else x
+        words = "no" if state == "refused" else "ok" if answer else "→"
+        bad = lost or state == "refused"
+        key, fade = f"wire/{number}/message", 0.7 if lost else None
+        look = {"fill": "paper", "line": "trouble"} if bad else {"fill": "good" if answer else "chip", "line": "rule"}
+        d.rect(key, left, y, PILL, 18, **look, r=9, width=1.5, dash="3 3" if lost else None, fade=fade)
+        d.text(key + "/word", left + PILL / 2, y + 13.5, words, "trouble" if bad else "ink", size=12, bold=True,
+               anchor="middle", fade=fade)  # fmt: skip
+
+    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
+        """Beside each other: what the program was told of its records, and whether that is true."""
+        d.text("told/name", 0, y + 17, "the program is told", bold=True)
+        words, left = f"{space['untrue']} told wrong" if space["untrue"] else "told the truth", 178
+        lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0, "end")
+        most = int((d.width - left - lamp - 8) // (TOLD + 4))
+        untrue = [told for told in space["told"] if told[3]][-2:]
+        latest = [told for told in space["told"] if told not in untrue]
+        for column, (n, letter, said, lie) in enumerate(sorted([*untrue, *latest[len(untrue) - most :]])):
+            x = left + column * (TOLD + 4)
+            d.rect(f"future/{n}", x, y, TOLD, 25, "none", "rule", r=5, dash="2 3")
+            if said:
+                fill, mark, ink = ("good", "✓", "ink") if said == "done" else ("paper", "✗", "trouble")
+                d.cell(f"told/{n}", x, y, TOLD, 25, str(letter), mark, fill=fill, line="trouble" if lie else "rule",
+                       ink=ink, width=2 if lie else None, from_x=COLUMNS[d.width][1][0], from_y=HEAD,
+                       tip=f"the program is told: {said}")  # fmt: skip
+            else:
+                d.text(f"future/{n}/letter", x + TOLD / 2, y + 17, str(letter), "quiet", size=12.5, mono=True,
+                       anchor="middle")  # fmt: skip
 
     def _batch(
         self, d: Drawing, batch: dict[str, Any], place: Place, state: str, line: str, trouble: bool = False
@@ -122,10 +180,10 @@ class PipelinePlay(Play):
         x, y, w = place
         key = f"batch/{batch['batch']}"
         d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash="4 3" if trouble else None)
-        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast['chosen']) > 1 else "")
+        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast["chosen"]) > 1 else "")
         d.text(key + "/name", x + 8, y + 19, name, size=12.5, bold=True)
-        left = x + 16 + text_width(name, 12.5, bold=True)
-        room = x + w - 8 - text_width(state, 12.5) - left
+        left = x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
+        room = x + w - 12 - text_width(state, 12.5) / LEAST_STRETCH - left
         fits = max(int(room // (CELL + 2)), 1)
         count = batch["count"]
         shown = batch["records"] if count <= min(fits, len(batch["records"])) else batch["records"][: max(fits - 1, 0)]
@@ -158,11 +216,9 @@ class PipelinePlay(Play):
             self._cells_of(d, log, (left, top, per_row), rows, door)
             top += 48
         top += 48 * (rows - 1)
-        wide = sum(text_width(words, 12, bold=True) + 18 + 6 for words, _ in _lamps(space)) - 6
-        x = min(x, d.width - wide)
-        for words, broken in _lamps(space):
-            chip = ("trouble", "on1") if broken else ("good", "ink")
-            x += d.chip(f"lamp/{words}", x, top + 2, words, *chip) + 6
+        right = float(x + w)
+        for name, words, broken in reversed(_lamps(space)):
+            right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken, "end") + 4
         return top + 22
 
     def _cells_of(self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float) -> None:
@@ -199,10 +255,10 @@ class PipelinePlay(Play):
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
 
-def _lamps(space: dict[str, Any]) -> list[tuple[str, bool]]:
-    """What must hold, as words, each with whether it is broken."""
+def _lamps(space: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """What must hold: name, words, and whether it is broken."""
     return [
-        (f"{space['twice']} twice", True) if space["twice"] else ("each once", False),
-        (f"{space['late']} overtaken", True) if space["late"] else ("in order", False),
-        (f"{space['lost']} lost", True) if space["lost"] else ("none lost", False),
+        ("once", f"{space['twice']} twice" if space["twice"] else "each once", bool(space["twice"])),
+        ("order", f"{space['late']} overtaken" if space["late"] else "in order", bool(space["late"])),
+        ("lost", f"{space['lost']} lost" if space["lost"] else "none lost", bool(space["lost"])),
     ]
