@@ -88,11 +88,8 @@ class CommitPlay(Play):
 
     def _row(self, d: Drawing, scene: Scene) -> CommitRow:
         space, pitch, left = scene["space"], self._pitch(d), self._left(d)
-        readers = [
-            _reader(reader, self.cast["readers"][reader["name"]])
-            for reader in space["readers"]
-            if reader["next"] is not None
-        ]
+        placed = [reader for reader in space["readers"] if reader["next"] is not None]
+        readers = [_reader(reader, self.cast["readers"][reader["name"]]) for reader in placed]
         whole = 1.25 * text_width("k" * self.longest_key, 13.5, mono=True) <= pitch - 5
         records = [[record[0], _name(record, whole), *record[2:]] for record in space["log"]["records"]]
         space = space | {"log": space["log"] | {"records": records}}
@@ -105,13 +102,11 @@ class CommitPlay(Play):
         holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
         for number, (offset, up_to) in enumerate(row.columns):
             if up_to - offset == 1:
-                place = row.x + number * row.pitch, row.effects_y, row.pitch - 5
-                _effect(d, place, offset, space, holder.get(offset), row.cells_y)
+                _effect(d, row, row.x + number * row.pitch, offset, space, holder.get(offset))
 
     def _captions(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
         """What the rows are; and above them, whether anything went wrong so far."""
-        left = row.x - 8
-        table = space["table"] or "handed over"
+        left, table = row.x - 8, space["table"] or "read"
         d.text("row/log", left, row.cells_y + row.style.cell / 2 + 5, "the log", bold=True, anchor="end")
         if space["log"]["log_end_offset"]:
             d.text("row/offset", left, row.effects_y - 8, "offset", "quiet", size=12.5, anchor="end")
@@ -198,27 +193,25 @@ def _name(record: list[Any], whole: bool) -> str:
     return "" if name == str(record[0]) else str(name)
 
 
-def _effect(
-    d: Drawing, place: tuple[float, float, float], offset: int, space: dict[str, Any], holder: str | None, above: float
-) -> None:
-    x, y, w = place
-    key, numbers = f"effect/{offset}", space["effects"].get(str(offset), [])
-    if str(offset) in space["skipped"]:
-        of = space["skipped"][str(offset)]
-        d.rect(key, x, y, w, BOX, "paper", "trouble", r=5, width=2, dash="3 3", of=of, tip=f"record {offset} is lost")
-        d.text(key + "/word", x + w / 2, y + 16, "lost", "trouble", size=12, bold=True, anchor="middle", of=of)
+def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, Any], holder: str | None) -> None:
+    key, numbers, skipped = f"effect/{offset}", space["effects"].get(str(offset), []), space["skipped"]
+    y, w, above, wide = row.effects_y, row.pitch - 5, row.cells_y, row.pitch > 65
+    if str(offset) in skipped:
+        d.rect(key, x, y, w, BOX, "paper", "trouble", r=5, width=2, dash="3 3", of=skipped[str(offset)],
+               tip=f"record {offset} is lost")  # fmt: skip
+        d.text(key + "/word", x + w / 2, y + 16, "lost", "trouble", size=12, bold=True, anchor="middle")
     elif numbers:  # it falls out of the record into its place
         d.cell(key + "/1", x, y, w, BOX, "✓", fill="good", of=numbers[0], tip=f"record {offset}: done", from_y=above)
-        if len(numbers) > 1:
-            words = "again" if len(numbers) == 2 and w > 60 else f"{len(numbers)}×"
-            d.cell(key + "/2", x, y + BOX + 2, w, BOX, words, fill="paper", line="trouble", ink="trouble", width=2,
-                   of=numbers[-1], tip=f"record {offset}: {len(numbers)} times", from_y=above)  # fmt: skip
     elif holder:
         d.rect(key, x, y, w, BOX, "paper", holder, r=5, width=2, tip=f"record {offset} is in hand: in memory only")
-        words = "in hand" if w > 60 else "…"
+        words = "in hand" if wide else "…"
         d.text(key + "/word", x + w / 2, y + 16, words, "quiet", size=12, bold=True, anchor="middle")
     else:
         d.rect(key, x, y, w, BOX, "none", "rule", r=5, dash="3 3", tip=f"record {offset}: nothing yet")
+    if len(numbers) > 1:
+        words = "again" if len(numbers) == 2 and wide else f"{len(numbers)}×"
+        d.cell(key + "/2", x, y + BOX + 2, w, BOX, words, fill="paper", line="trouble", ink="trouble", width=2,
+               of=numbers[-1], tip=f"record {offset}: {len(numbers)} times", from_y=above)  # fmt: skip
 
 
 def _reader(reader: dict[str, Any], colour: str) -> Reader:

@@ -339,10 +339,9 @@ class CommitStory(LogStory):
         """The first time, the keys of what the picture is about: these records, what became of them, and the lamp."""
         if not self.once(f"light on {lamp}"):
             return []
-        keys = [f"{shape}/{o}" for o in offsets for shape in (f"record/{self.chosen[0]}", "effect")]
-        keys += [f"effect/{o}/2" for o in offsets]
-        where = self.chosen[0]
-        return [*keys, f"lamp/{lamp}", f"boundary/{where}/committed", f"reader/{where}"]
+        p = self.chosen[0]
+        keys = [key for o in offsets for key in (f"record/{p}/{o}", f"effect/{o}", f"effect/{o}/2")]
+        return [*keys, f"lamp/{lamp}", f"boundary/{p}/committed", f"reader/{p}", "row"]
 
 
 def records(offsets: Sequence[int]) -> str:

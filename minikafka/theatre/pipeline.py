@@ -155,7 +155,7 @@ class PipelinePlay(Play):
 
     def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
         """Beside each other: what the program was told of its records, and whether that is true."""
-        d.text("told/name", 0, y + 17, "the program is told", bold=True)
+        d.text("caption/told", 0, y + 17, "the program is told", bold=True)
         words, left = f"{space['untrue']} told wrong" if space["untrue"] else "told the truth", 178
         lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0, "end")
         most = int((d.width - left - lamp - 8) // (TOLD + 4))
@@ -163,15 +163,13 @@ class PipelinePlay(Play):
         latest = [told for told in space["told"] if told not in untrue]
         for column, (n, letter, said, lie) in enumerate(sorted([*untrue, *latest[len(untrue) - most :]])):
             x = left + column * (TOLD + 4)
-            d.rect(f"future/{n}", x, y, TOLD, 25, "none", "rule", r=5, dash="2 3")
-            if said:
-                fill, mark, ink = ("good", "✓", "ink") if said == "done" else ("paper", "✗", "trouble")
+            if not said:
+                d.cell(f"future/{n}", x, y, TOLD, 25, str(letter), fill="none", ink="quiet", dash="2 3")
+            else:
+                fill, mark, ink = ("good", "✓", "ink") if said == "done" else ("wash", "✗", "trouble")
                 d.cell(f"told/{n}", x, y, TOLD, 25, str(letter), mark, fill=fill, line="trouble" if lie else "rule",
                        ink=ink, width=2 if lie else None, from_x=COLUMNS[d.width][1][0], from_y=HEAD,
                        tip=f"the program is told: {said}")  # fmt: skip
-            else:
-                d.text(f"future/{n}/letter", x + TOLD / 2, y + 17, str(letter), "quiet", size=12.5, mono=True,
-                       anchor="middle")  # fmt: skip
 
     def _batch(
         self, d: Drawing, batch: dict[str, Any], place: Place, state: str, line: str, trouble: bool = False
@@ -202,7 +200,7 @@ class PipelinePlay(Play):
         chosen = self.cast["chosen"]
         many = len(chosen) > 1
         name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
-        d.text("log/name", x, y + 14, name, bold=True)
+        d.text("caption/log", x, y + 14, name, bold=True)
         end = sum(log["end"] for log in space["logs"])
         d.text("log/end", x + w, y + 14, f"{end} written", "quiet", size=12.5, mono=True, anchor="end")
         per_row = int((w - (30 if many else 0)) // (CELL + 5))

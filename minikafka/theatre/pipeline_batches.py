@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_TOLD = 24  # records in a scene, the latest
-
 
 @dataclass(eq=False)
 class Batch:
@@ -61,7 +59,6 @@ class Futures:
 
     def space(self, letters: Sequence[Any], untrue: Sequence[int]) -> list[list[Any]]:
         """The latest records, and before them those of which something untrue was told."""
-        latest = range(max(len(letters) - MOST_TOLD, 0), len(letters))
-        shown = [*(n for n in untrue if n < latest.start), *latest]
         words = {True: "done", False: "failed", None: ""}
-        return [[n, letters[n], words[self.said.get(n)], n in untrue] for n in shown]
+        every = [[n, letter, words[self.said.get(n)], n in untrue] for n, letter in enumerate(letters)]
+        return [told for told in every if told[3] or told[0] >= len(every) - 24]

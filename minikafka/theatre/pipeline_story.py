@@ -227,7 +227,7 @@ class PipelineStory(Story):
             return []
         written = [offset for offset, n, _ in self.logs.get(batch.partition, ()) if n in records]
         cells = [f"log/{batch.partition}/{offset}" for offset in written]
-        return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}"]
+        return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}", "caption"]
 
     def _said(self, request: Request) -> str:
         numbers = [str(batch.number) for batch in request.batches]

@@ -202,7 +202,7 @@ def test_without_a_table_a_record_is_done_when_it_is_handed_over():
     told = picture("commit", story.events).scenes[-1]
     assert told["trouble"] and len(told["space"]["effects"]["0"]) == 2
     shapes = drawn(picture("commit", story.events), told)
-    assert shapes["row/table"]["text"] == "handed over" and told["light"]
+    assert shapes["row/table"]["text"] == "read" and told["light"]
 
 
 def test_other_groups_tables_and_partitions_are_not_shown():
