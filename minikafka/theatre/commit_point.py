@@ -84,7 +84,7 @@ class CommitPlay(Play):
         return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
 
     def _style(self, d: Drawing) -> Style:
-        return Style(True, 44 if self._pitch(d) >= 78 else 30, 92 if self.again else 66)
+        return Style(True, 44 if self._pitch(d) >= 94 else 30, 92 if self.again else 66)
 
     def _row(self, d: Drawing, scene: Scene) -> CommitRow:
         space, pitch, left = scene["space"], self._pitch(d), self._left(d)
@@ -141,7 +141,7 @@ class CommitRow(Row):
                  readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
         self.committed: int | None = space["committed"]
         super().__init__(d, space["log"], place, pitch, now, readers, style)
-        self.cells_y = self.y + HEAD
+        self.cells_y, self.values = self.y + HEAD, style.cell > 30
         self.effects_y = self.cells_y + style.cell + 24
         wrong = sorted(int(offset) for offset in [*space["skipped"], *_twice(space)])[-MOST_WRONG:]
         places = [reader.next for reader in readers]
@@ -180,7 +180,7 @@ def _named(name: str, space: dict[str, Any], asks: bool) -> tuple[str, ...]:
     """What a shaded span is called: what holds of it now, where a prediction still asks what comes of it."""
     if name == "lost":
         fact = f"committed, not in {space['table']}"
-        return (fact, "not done yet") if asks else ("would be lost in a crash", "would be lost")
+        return (fact, "not done") if asks or space["comes_again"] else ("would be lost in a crash", "would be lost")
     if asks:
         return "read, not committed", "not committed"
     would = "would be repeated after a crash", "would be repeated", "repeated"

@@ -3,8 +3,8 @@ commit point's picture (commit_point.py draws it).
 
 A record is done when its effect is written to a table outside Kafka (EffectWritten); in a trace without such events,
 when it is handed over. Between the two it is *in hand*: in the memory of a process that may crash. From this follow,
-at the exact event, the two anomalies: a record is skipped when nobody holds it any more and the committed offset (or a
-reader's new position) is behind it; it is a duplicate when its effect is written a second time.
+at the exact event, the two anomalies: a record is skipped when nobody holds it any more and a reader begins behind it;
+it is a duplicate when its effect is written a second time.
 """
 
 from __future__ import annotations
@@ -99,15 +99,19 @@ class CommitStory(LogStory):
         comes_again: the group goes over the span once more, whatever happens now.
         """
         begins = self.began if self.committed is None else self.committed
-        partition, furthest = self.chosen[0], self.furthest or 0
-        alive = [reader.next for reader in self.readers.values() if reader.state in ("", "frozen")]
-        position = max((places[partition] for places in alive if partition in places), default=None)
-        behind = [offset for held in self.in_hand.values() for offset in held if offset < (self.committed or 0)]
+        furthest = self.furthest or 0
+        position = self._position()
+        behind = [offset for offset in self.undone if offset < (self.committed or 0)]
         lost = [min(behind), self.committed] if behind else None
         comes_again = position is None or position < furthest
         first = position if comes_again and position is not None else begins
         again = [first, furthest] if begins is not None and first is not None and first < furthest else None
         return {"spans": {"lost": lost, "again": again}, "comes_again": comes_again}
+
+    def _position(self) -> int | None:
+        """Where the group reads: the furthest of its readers that live."""
+        alive = [reader.next for reader in self.readers.values() if reader.state in ("", "frozen")]
+        return max((places[self.chosen[0]] for places in alive if self.chosen[0] in places), default=None)
 
     def is_mine(self, event: Event) -> bool:
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
@@ -148,7 +152,7 @@ class CommitStory(LogStory):
                 told.trouble = True
                 told.light = self._light(again, "twice")
             told.because = self.commit or told.because
-        return self._with_skipped(told, skipped)
+        return self._with_skipped(told, skipped, "never read")
 
     def _value(self, offsets: Sequence[int]) -> str:
         record = self._log(self.chosen[0]).records.get(offsets[0])
@@ -249,7 +253,7 @@ class CommitStory(LogStory):
         if told is QUIETLY:
             return told
         told.because = told.because or self.commit
-        return self._with_skipped(told, skipped, "")
+        return self._with_skipped(self._with_skipped(told, skipped, "never read"), self._settle())
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
@@ -276,7 +280,6 @@ class CommitStory(LogStory):
         if event.node not in self.readers:
             return told
         self.crashed = event.id
-        skipped = self._settle()
         held = [offset for offset in held if offset not in self.effects]
         done = [offset for offset in self.effects if self.committed is None or offset >= self.committed]
         if held:
@@ -285,7 +288,7 @@ class CommitStory(LogStory):
             told.sentence += f" Its commit of {under_way} may be on its way."
         if not held and done and self.table:
             told.sentence += f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed."
-        return self._with_skipped(told, skipped)
+        return told
 
     def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
         if event.node in self.readers:
@@ -297,17 +300,14 @@ class CommitStory(LogStory):
 
     def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
         self.in_hand.pop(event.node, None)
-        told = super()._see_ClientClosed(event, d)
-        if told is None:
-            return None
-        return self._with_skipped(told, self._settle())
+        return super()._see_ClientClosed(event, d)
 
     # -- who will never be read
 
     def _settle(self) -> list[int]:
-        """Records that were handed over, are not done, in nobody's hand, and behind the committed offset."""
+        """Records that were handed over, are not done, in nobody's hand, and behind the commit and the reader."""
         held = {offset for offsets in self.in_hand.values() for offset in offsets}
-        behind = [offset for offset in self.undone if self.committed is not None and offset < self.committed]
+        behind = [offset for offset in self.undone if offset < min(self.committed or 0, self._position() or 0)]
         return self._skip(sorted(offset for offset in behind if offset not in held))
 
     def _jump(self, offset: int) -> list[int]:
@@ -325,10 +325,9 @@ class CommitStory(LogStory):
         self.undone.difference_update(new)
         return new
 
-    def _with_skipped(self, told: Told, skipped: list[int], why: str = " committed and not done, so") -> Told:
+    def _with_skipped(self, told: Told, skipped: list[int], why: str = "committed, and never done") -> Told:
         if skipped:
-            them = "it" if len(skipped) == 1 else "them"
-            told.sentence += f" {capital(records(skipped))} {_are(skipped)} lost:{why} nobody will read {them} again."
+            told.sentence += f" {capital(records(skipped))} {_are(skipped)} lost: {why}."
             told.trouble = True
             told.chapter = "lost"
             told.marks += self.mark("effects", f"{skipped[0] if len(skipped) == 1 else len(skipped)} lost", True)

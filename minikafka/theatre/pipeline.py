@@ -112,8 +112,9 @@ class PipelinePlay(Play):
                 continue
             request, batch = shown[row]
             lost = request["state"] in ("lost", "answer lost", "refused")
-            state = "no answer" if request["state"] == "answer lost" else request["state"]
-            state = state if request["attempt"] == 1 else f"try {request['attempt']}: {state}"
+            state = {"answer lost": "no answer", "on its way": ""}.get(request["state"], request["state"])
+            tried = [f"try {request['attempt']}"] if request["attempt"] > 1 else []
+            state = ": ".join([*tried, *([state] if state else [])])
             self._batch(d, batch, (x, top, w), state, "trouble" if lost else "actor1", lost)
 
     def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -51,14 +51,15 @@ def test_a_crash_between_writing_and_committing_makes_a_duplicate_at_that_record
     assert before["lamp/twice/word"]["text"] == "none twice" and "effect/3/2" not in before
 
 
-def test_a_crash_between_committing_and_writing_skips_that_record_at_the_crash():
+def test_a_crash_between_committing_and_writing_skips_that_record_where_the_next_reader_begins():
     pic = picture("commit", commit_first())
-    crash = at(pic, "NodeCrashed")
-    assert crash["chapter"] == "lost" and crash["trouble"]
-    assert "Record 2 is lost: committed and not done, so nobody will read it again" in crash["sentence"]
+    begins = at(pic, "PositionReset", 1)
+    assert begins["chapter"] == "lost" and begins["trouble"]
+    assert "Record 2 is lost: committed, and never done." in begins["sentence"]
     assert list(pic.scenes[-1]["space"]["skipped"]) == ["2"]
-    assert drawn(pic, crash)["effect/2/word"]["text"] == "lost"
-    assert not pic.scenes[crash["step"] - 1]["space"]["skipped"]
+    assert drawn(pic, begins)["effect/2/word"]["text"] == "lost"
+    before = pic.scenes[begins["step"] - 1]
+    assert not before["space"]["skipped"] and span(pic, before, "lost") == "committed, not in payments"
 
 
 def span(pic, scene, name):
@@ -80,8 +81,8 @@ def test_what_a_crash_would_repeat_or_lose_is_shaded_between_committed_offset_an
     noted = at(pic, "OffsetCommitted", 1)
     assert noted["space"]["spans"] == {"lost": [1, 2], "again": None}
     assert span(pic, noted, "lost") == "would be lost in a crash"
-    crash = at(pic, "NodeCrashed")
-    assert crash["space"]["spans"] == {"lost": None, "again": None}, "what would be lost is lost now"
+    begins = at(pic, "PositionReset", 1)
+    assert begins["space"]["spans"] == {"lost": None, "again": None}, "what would be lost is lost now"
 
 
 def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_was():
@@ -111,7 +112,7 @@ def test_while_a_prediction_is_open_a_span_says_what_is_and_not_what_would_be():
 def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_twice():
     for trace, kind, keys in (
         (commit_after, "EffectWritten", {"record/0/3", "effect/3/2", "lamp/twice"}),
-        (commit_first, "NodeCrashed", {"record/0/2", "effect/2", "lamp/skipped", "boundary/0/committed"}),
+        (commit_first, "PositionReset", {"record/0/2", "effect/2", "lamp/skipped", "boundary/0/committed"}),
     ):
         pic = picture("commit", trace())
         [lit] = [scene for scene in pic.scenes if "light" in scene]
@@ -156,6 +157,8 @@ def test_a_commit_that_arrives_after_its_sender_crashed_skips_what_was_in_hand()
     assert "Its commit of 1 may be on its way" in last(story)["sentence"]
     assert not last(story)["space"]["skipped"]
     story.at(2110).notes(1, cause=cause)
+    assert not last(story)["space"]["skipped"] and last(story)["space"]["spans"]["lost"] == [0, 1]
+    story.back(1)
     assert list(last(story)["space"]["skipped"]) == ["0"] and last(story)["chapter"] == "lost"
 
 
@@ -163,6 +166,8 @@ def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
     story = begun()
     story.at(2100).commit(1, how="close")
     story.tell("billing", "ClientClosed")
+    assert not last(story)["trouble"]
+    story.starts(1, reader="billing 2")
     assert "Record 0 is lost" in last(story)["sentence"]
     asked = at(picture("commit", story.events), "CommitSent")["sentence"]
     assert asked == "On closing, billing asks the coordinator to note offset 1 for the group."
@@ -172,8 +177,9 @@ def test_what_a_zombie_still_writes_is_not_skipped():
     story = begun()
     story.at(2100).commit(1)
     story.at(2200).crash()
+    story.back(1)
     assert last(story)["space"]["skipped"]
-    story.at(2300).write(0, reader="zombie")
+    story.write(0, reader="zombie")
     assert not last(story)["space"]["skipped"] and last(story)["space"]["effects"]
 
 
