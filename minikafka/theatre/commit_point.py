@@ -19,7 +19,7 @@ from minikafka.theatre.play import Play
 from minikafka.theatre.row import Reader, Row, Style, columns
 
 BOX = 24  # height of a record's effect
-LAMPS, HEAD = 24, 52  # heights above the records: of the lamps; of the committed offset and of what a crash would do
+LAMPS, HEAD = 22, 51  # heights above the records: of the lamps; of the committed offset and of what a crash would do
 MOST_WRONG = 4  # records that went wrong and are drawn in a log that is longer than the page
 
 

@@ -18,7 +18,7 @@ from minikafka.theatre.text import counted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 ROW, CELL, TOLD = 32, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
-HEAD = 26
+HEAD = 24
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
 ANSWERED = ("written", "known", "refused")
 COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
