@@ -17,7 +17,7 @@ from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
-ROW, CELL, TOLD = 32, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
+ROW, CELL, TOLD = 30, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
 HEAD = 24
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
 ANSWERED = ("written", "known", "refused")
@@ -75,8 +75,8 @@ class PipelinePlay(Play):
         self._flight(d, space, (flight, 0, long))
         logs = (0, below + 10, d.width) if d.narrow else (wire + reach + 10, 0, d.width - wire - reach - 10)
         bottom = max(self._logs(d, space, logs, wire + reach), below)
-        self._told(d, space, bottom + 6)
-        self.lanes.draw(d, bottom + 37, self._lanes(space), scene["step"])
+        self._told(d, space, bottom + 4)
+        self.lanes.draw(d, bottom + 33, self._lanes(space), scene["step"])
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
@@ -128,8 +128,10 @@ class PipelinePlay(Play):
         top, cut = y + HEAD, x + w * CUT
         d.line("wire/door", x + w, top, x + w, top + self.rows * ROW - 6, "rule", width=3)
         messages = [(row, batch, request["state"]) for row, (request, batch) in enumerate(self._in_flight(space))]
-        for row, batch, state in messages + space["stuck"]:
-            level = min(top + row * ROW, top + (self.rows - 1) * ROW) + 13
+        for row, batch, state in space["stuck"] if len(messages) < self.rows else ():
+            messages.append((min(max(row, len(messages)), self.rows - 1), batch, state))
+        for row, batch, state in messages:
+            level = top + row * ROW + 12
             near, far = ("2 4" if state == gone else None for gone in ("answer lost", "lost"))
             d.line(f"wire/{row}", x + 1, level, cut, level, "rule", width=2, dash=near)
             d.line(f"wire/{row}/far", cut, level, x + w - 2, level, "rule", width=2, dash=far)
@@ -180,7 +182,7 @@ class PipelinePlay(Play):
         key = f"batch/{batch['batch']}"
         d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash="4 3" if trouble else None)
         name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast["chosen"]) > 1 else "")
-        d.text(key + "/name", x + 8, y + 19, name, size=12.5, bold=True)
+        d.text(key + "/name", x + 8, y + 17, name, size=12.5, bold=True)
         left = x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
         room = x + w - 12 - text_width(state, 12.5) / LEAST_STRETCH - left
         fits = max(int(room // (CELL + 2)), 1)
@@ -192,8 +194,8 @@ class PipelinePlay(Play):
             d.cell(f"{key}/{n}", at, y + 3, CELL, ROW - 12, str(letter), line="rule", tip=tip)
         if len(shown) < count:
             at = left + len(shown) * (CELL + 2)
-            d.text(key + "/more", at, y + 19, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
-        d.text(key + "/state", x + w - 8, y + 19, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
+            d.text(key + "/more", at, y + 17, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
+        d.text(key + "/state", x + w - 8, y + 17, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
 
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
@@ -213,8 +215,8 @@ class PipelinePlay(Play):
                 d.text(f"log/{log['partition']}/name", x, top + 19, f"P{log['partition']}", mono=True, bold=True)
                 left += 30
             self._cells_of(d, log, (left, top, per_row), rows, door)
-            top += 48
-        top += 48 * (rows - 1)
+            top += 46
+        top += 46 * (rows - 1)
         right = float(x + w)
         for name, words, broken in reversed(_lamps(space)):
             right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken, "end") + 4
@@ -228,7 +230,7 @@ class PipelinePlay(Play):
             if offset < hidden:
                 continue
             row, column = divmod(offset - hidden, per_row)
-            x, y = left + column * (CELL + 5), top + row * 48
+            x, y = left + column * (CELL + 5), top + row * 46
             why = {"again": " · it is there twice", "late": " · overtaken by a later one", "": ""}[state]
             d.cell(
                 f"log/{log['partition']}/{offset}", x, y, CELL, 28, str(letter or "–"), below=str(offset),
@@ -236,7 +238,7 @@ class PipelinePlay(Play):
                 tip=f"offset {offset} · {'somebody else wrote it' if n is None else f'value {value}'}{why}",
             )  # fmt: skip
         row, column = divmod(log["end"] - hidden, per_row)
-        x, y = left + column * (CELL + 5), top + row * 48
+        x, y = left + column * (CELL + 5), top + row * 46
         d.cell(f"log/{log['partition']}/next", x, y, CELL, 28, below=str(log["end"]), fill="none", line="ink",
                dash="2 3", weight=600, tip=f"the next record gets offset {log['end']}")  # fmt: skip
 

@@ -162,6 +162,17 @@ def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
     assert not pic.scenes[back["step"] - 1]["space"]["stuck"]
 
 
+def test_what_waits_too_long_leaves_the_rows_of_the_others_free():
+    for cut_ms in (19, 22):
+        pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=180_000), linger_ms=0, batch_size=1, seconds=40)
+        back = of_kind(pic, "BatchRetried")[0]
+        assert len(back["space"]["stuck"]) == 1 and len(back["space"]["in_flight"]) == 4
+        for width in (920, 560):
+            shapes = pic.drawings(width)[back["step"]].shapes
+            rows = [shape["y"] for key, shape in shapes.items() if key.endswith("/message")]
+            assert len(set(rows)) == len(rows) == 5
+
+
 def test_told_failed_and_written_turns_the_lamp_of_the_truth_red_at_that_step():
     for cut_ms, kind, held in ((23, "SendFailed", "But the log holds it"), (19, "RecordsAppended", "told that it")):
         pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=200_000), values="a", seconds=300)
