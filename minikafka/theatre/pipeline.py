@@ -244,9 +244,7 @@ class PipelinePlay(Play):
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])
-        answers = f"{space['acknowledged']} done"
-        if space["failed"]:
-            answers += f", {space['failed']} failed"
+        answers = f"{space['failed']} failed" if space["failed"] else f"{space['acknowledged']} done"
         lanes = [
             Lane(SEND, "send()", "quiet", f"{space['sent']} sent"),
             Lane(REQUESTS, "requests", "actor1", f"{space['requests']} sent"),
