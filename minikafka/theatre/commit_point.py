@@ -1,8 +1,9 @@
 """Offsets and the commit point: one partition, its reader, the committed offset, and what was done with each record.
 
-The reader stands before the record it will read next; the committed offset stands above the record that comes next
-after a restart. Under each record: in hand, done, done twice, or skipped. Options: topic, partition, group, table.
-Without them: those that most commits are about, and the first table that is written to.
+The reader stands before the record it will read next; the committed offset is a flag before the record that comes
+next after a restart. What lies between the two is shaded, and named by what a crash would make of it. Under each
+record: in hand, done, done again, or lost. Options: topic, partition, group, table. Without them: those that most
+commits are about, and the first table that is written to.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.commit_story import CommitStory
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing, fit, text_width
-from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
 from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.play import Play
-from minikafka.theatre.row import LARGE, TALL, Reader, Row, Style, columns
+from minikafka.theatre.row import Reader, Row, Style, columns
 
 BOX = 24  # height of a record's effect
-EFFECTS = 50  # height of that row with its caption
+LAMPS, HEAD = 22, 51  # heights above the records: of the lamps; of the committed offset and of what a crash would do
 MOST_WRONG = 4  # records that went wrong and are drawn in a log that is longer than the page
 
 
@@ -26,7 +27,7 @@ class CommitPlay(Play):
     story = CommitStory
     foot = (
         "Committed is the offset to read next. What is done and not committed comes again; what is committed and not "
-        "done is skipped after a crash."
+        "done is lost in a crash."
     )
 
     def scenario(self, scene: Scene) -> str:
@@ -51,6 +52,10 @@ class CommitPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.lanes.marks.pop("written", None)  # when the shop wrote is no story of this picture
+        self.again = any(_twice(scene["space"]) for scene in scenes)
+        records = [record for scene in scenes for record in scene["space"]["log"]["records"]]
+        self.longest_key = max((len(record[2] or "") for record in records), default=0)
         self.call_outs = {WIDE: 1, NARROW: 1}  # lines of reader labels
         for scene in scenes:
             for width in self.call_outs:
@@ -58,114 +63,155 @@ class CommitPlay(Play):
                 self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        row = self._row(drawing, scene)
+        d, scene = drawing, scenes[-1]
+        space = scene["space"]
+        row = self._row(d, scene)
+        for name, ends in space["spans"].items():
+            if ends:
+                row.span(name, ends, _named(name, space, d.asks))
         row.draw()
-        top = self._style(drawing).height(self.call_outs[drawing.width]) + 4
-        self._effects(drawing, row, scene["space"], top)
-        self.lanes.draw(drawing, top + EFFECTS, self._lanes(scene["space"]), scene["step"])
+        self._effects(d, row, space)
+        self._captions(d, row, space)
+        below = LAMPS + self._style(d).height(self.call_outs[d.width])
+        self.lanes.draw(d, below, self._lanes(space), scene["step"])
+
+    def _left(self, d: Drawing) -> int:
+        """Where the records begin: the rows' names stand before them, as the lanes' do."""
+        return 96 if d.narrow else 124
 
     def _pitch(self, d: Drawing) -> int:
-        room = d.width - 6
+        room = d.width - self._left(d) - 2
         return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
 
     def _style(self, d: Drawing) -> Style:
-        return TALL if self._pitch(d) >= 78 else LARGE
+        return Style(True, 44 if self._pitch(d) >= 94 else 30, 92 if self.again else 66)
 
     def _row(self, d: Drawing, scene: Scene) -> CommitRow:
-        space = scene["space"]
-        readers = [
-            _reader(reader, self.cast["readers"][reader["name"]])
-            for reader in space["readers"]
-            if reader["next"] is not None
-        ]
-        place = (4, 4, d.width - 6)
-        return CommitRow(d, space, place, self._pitch(d), scene["number"], readers, self._style(d))
+        space, pitch, left = scene["space"], self._pitch(d), self._left(d)
+        placed = [reader for reader in space["readers"] if reader["next"] is not None]
+        readers = [_reader(reader, self.cast["readers"][reader["name"]]) for reader in placed]
+        whole = 1.25 * text_width("k" * self.longest_key, 13.5, mono=True) <= pitch - 5
+        records = [[record[0], _name(record, whole), *record[2:]] for record in space["log"]["records"]]
+        space = space | {"log": space["log"] | {"records": records}}
+        place = (left, LAMPS, d.width - left - 2)
+        return CommitRow(d, space, place, pitch, scene["number"], readers, self._style(d))
 
-    def _effects(self, d: Drawing, row: CommitRow, space: dict[str, Any], top: float) -> None:
-        """Under each record what became of it; at the right, whether anything went wrong so far."""
-        caption = f"written to {space['table']}" if space["table"] else "handed over"
-        twice, skipped = len(_twice(space)), len(space["skipped"])
-        x = float(d.width)
-        for key, count, words in (("twice", twice, "twice"), ("skipped", skipped, "skipped")):
-            text = f"{count} {words}" if count else f"nothing {words}"
-            x -= text_width(text, 12, bold=True) + 18
-            d.chip(f"lamp/{key}", x, top - 2, text, "trouble" if count else "good", "paper" if count else "ink")
-            x -= 8
-        d.text("effects/caption", 4, top + 13, fit(caption, x - 8, 12.5, bold=True), "quiet", size=12.5, bold=True)
+    def _effects(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
+        """Under each record what became of it."""
         colours = self.cast["readers"]
         holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
         for number, (offset, up_to) in enumerate(row.columns):
             if up_to - offset == 1:
-                x, w = row.x + number * row.pitch, row.pitch - 5
-                _effect(d, (x, top + 22, w), offset, space, holder.get(offset))
+                _effect(d, row, row.x + number * row.pitch, offset, space, holder.get(offset))
+
+    def _captions(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
+        """What the rows are; and above them, whether anything went wrong so far."""
+        left, table = row.x - 8, space["table"] or "read"
+        d.text("row/log", left, row.cells_y + row.style.cell / 2 + 5, "the log", bold=True, anchor="end")
+        if space["log"]["log_end_offset"]:
+            d.text("row/offset", left, row.effects_y - 8, "offset", "quiet", size=12.5, anchor="end")
+        d.text("row/table", left, row.effects_y + 16, table, bold=True, anchor="end", room=left - 2)
+        x = float(d.width)
+        for key, count, words in (("skipped", len(space["skipped"]), "lost"), ("twice", len(_twice(space)), "twice")):
+            text = f"{count} {words}" if count else f"none {words}"
+            x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count), "end") + 8
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
-        written = space["log"]["log_end_offset"]
-        rows = [Lane("written", "written", "quiet", f"end {written}")]
         seen = {reader["name"]: reader for reader in space["readers"]}
-        for name, colour in self.cast["readers"].items():
-            reader = seen.get(name)
-            words = f"next {reader['next']}" if reader and reader["next"] is not None else ""
-            rows.append(Lane(lane_of(name), name if reader else "", colour, words))
+        rows = [
+            Lane(lane_of(name), name if name in seen else "", colour, seen[name]["state"] if name in seen else "")
+            for name, colour in self.cast["readers"].items()
+        ]
         if "commits" in self.lanes.marks:
             committed = space["committed"]
             rows.append(Lane("commits", "committed", "ink", "" if committed is None else str(committed)))
         if "effects" in self.lanes.marks:
             wrong = len(_twice(space)) + len(space["skipped"])
-            rows.append(
-                Lane("effects", space["table"] or "skipped", "quiet", f"{wrong} wrong" if wrong else "", wrong > 0)
-            )
+            name = space["table"] or "lost"
+            rows.append(Lane("effects", name, "quiet", f"{wrong} wrong" if wrong else "", wrong > 0))
         if "log" in self.lanes.marks:
             rows.append(Lane("log", "log", "ink"))
         return rows
 
 
 class CommitRow(Row):
-    """A partition with the group's committed offset above it."""
+    """A partition with the group's committed offset, and a row of effects right under the records."""
 
     def __init__(self, d: Drawing, space: dict[str, Any], place: tuple[float, float, float], pitch: float, now: int,
                  readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
         self.committed: int | None = space["committed"]
         super().__init__(d, space["log"], place, pitch, now, readers, style)
+        self.cells_y, self.values = self.y + HEAD, style.cell > 30
+        self.effects_y = self.cells_y + style.cell + 24
         wrong = sorted(int(offset) for offset in [*space["skipped"], *_twice(space)])[-MOST_WRONG:]
         places = [reader.next for reader in readers]
         self.columns = columns(space["log"], [*places, *wrong], int(self.width // pitch) - 1)
 
+    def _segments(self) -> None:
+        """Files are no story of this picture."""
+
     def boundaries(self) -> list[tuple[str, int]]:
-        marks = [mark for mark in super().boundaries() if mark[0] != "log start offset" or mark[1] > 0]
-        if self.committed is None:
-            return marks
-        same = [name for name, offset in marks if offset == self.committed]  # one line, one label
-        name = f"committed and {same[0]}" if same else "committed offset"
-        return [(name, self.committed), *(mark for mark in marks if mark[0] not in same)]
+        """The end stands under the empty place; the committed offset is what this is about."""
+        marks = [mark for mark in super().boundaries() if mark[0] != "log end offset" and mark[1] > 0]
+        return marks if self.committed is None else [("committed", self.committed), *marks]
+
+    def _boundaries(self) -> None:
+        super()._boundaries()
+        flag = self.d.shapes.get(f"boundary/{self.key}/committed")
+        if flag:
+            flag |= {"y2": self.effects_y + BOX + 3, "width": 3}
+
+    def span(self, name: str, ends: Sequence[int], words: Sequence[str]) -> None:
+        """Shade records and effects between two offsets. words: its name, and a shorter one where room is scarce."""
+        x, x2 = self.left_of(ends[0]) - 4, self.left_of(ends[1]) - 2
+        y, right = self.cells_y - 20, name == "again"
+        room = self.d.width - x if right else x2
+        wide = [(text_width(each, 12.5, bold=True) + 8) / LEAST_STRETCH for each in words]
+        text, tab = next((pair for pair in zip(words, wide, strict=True) if pair[1] <= room), (words[-1], wide[-1]))
+        tab = max(tab, x2 - x)
+        tab_x = min(x, self.d.width - tab) if right else max(x2 - tab, 0)
+        self.d.rect(f"span/{name}/tab", tab_x, y, tab, 18, "said", "saidline", r=4)
+        self.d.rect(f"span/{name}", x, y + 17, x2 - x, self.effects_y + BOX + 4 - y - 17, "said", "saidline")
+        at, anchor = (tab_x + 7, "start") if right else (x2 - 7, "end")
+        self.d.text(f"span/{name}/name", at, y + 13, text, size=12.5, bold=True, anchor=anchor)
 
 
-def _effect(
-    d: Drawing, place: tuple[float, float, float], offset: int, space: dict[str, Any], holder: str | None
-) -> None:
-    x, y, w = place
-    key, numbers = f"effect/{offset}", space["effects"].get(str(offset), [])
-    if str(offset) in space["skipped"]:
-        of = space["skipped"][str(offset)]
-        d.rect(key, x, y, w, BOX, "none", "trouble", r=5, width=2, dash="3 3", of=of, tip=f"record {offset} is skipped")
-        _word(d, key, x, y, w, "skipped" if w > 60 else "skip", "trouble", of)
-    elif numbers:
-        twice = len(numbers) > 1
-        words = f"{len(numbers)}×" if twice else "✓"
-        tip = f"record {offset}: {len(numbers)} time{'s' * twice}"
-        d.rect(key, x, y, w, BOX, "wash" if twice else "good", "trouble" if twice else "rule", r=5,
-               width=2 if twice else None, of=numbers[-1], tip=tip)  # fmt: skip
-        _word(d, key, x, y, w, words, "trouble" if twice else "ink", numbers[-1])
+def _named(name: str, space: dict[str, Any], asks: bool) -> tuple[str, ...]:
+    """What a shaded span is called: what holds of it now, where a prediction still asks what comes of it."""
+    if name == "lost":
+        fact = f"committed, not in {space['table']}"
+        return (fact, "not done") if asks or space["comes_again"] else ("would be lost in a crash", "would be lost")
+    if asks:
+        return "read, not committed", "not committed"
+    would = "would be repeated after a crash", "would be repeated", "repeated"
+    return ("comes again", "again") if space["comes_again"] else would
+
+
+def _name(record: list[Any], whole: bool) -> str:
+    """A record by its key, where the key says more than the offset."""
+    name = record[2] if whole and record[2] else record[1]
+    return "" if name == str(record[0]) else str(name)
+
+
+def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, Any], holder: str | None) -> None:
+    key, numbers, skipped = f"effect/{offset}", space["effects"].get(str(offset), []), space["skipped"]
+    y, w, above, wide = row.effects_y, row.pitch - 5, row.cells_y, row.pitch > 65
+    if str(offset) in skipped:
+        d.rect(key, x, y, w, BOX, "paper", "trouble", r=5, width=2, dash="3 3", of=skipped[str(offset)],
+               tip=f"record {offset} is lost")  # fmt: skip
+        d.text(key + "/word", x + w / 2, y + 16, "lost", "trouble", size=12, bold=True, anchor="middle")
+    elif numbers:  # it falls out of the record into its place
+        d.cell(key + "/1", x, y, w, BOX, "✓", fill="good", of=numbers[0], tip=f"record {offset}: done", from_y=above)
     elif holder:
-        d.rect(key, x, y, w, BOX, "none", holder, r=5, width=2, tip=f"record {offset} is in hand: in memory only")
-        _word(d, key, x, y, w, "in hand" if w > 60 else "…", "quiet", None)
+        d.rect(key, x, y, w, BOX, "paper", holder, r=5, width=2, tip=f"record {offset} is in hand: in memory only")
+        words = "in hand" if wide else "…"
+        d.text(key + "/word", x + w / 2, y + 16, words, "quiet", size=12, bold=True, anchor="middle")
     else:
         d.rect(key, x, y, w, BOX, "none", "rule", r=5, dash="3 3", tip=f"record {offset}: nothing yet")
-
-
-def _word(d: Drawing, key: str, x: float, y: float, w: float, text: str, ink: str, of: int | None) -> None:
-    d.text(key + "/word", x + w / 2, y + 16, text, ink, size=12, bold=True, anchor="middle", of=of)
+    if len(numbers) > 1:
+        words = "again" if len(numbers) == 2 and wide else f"{len(numbers)}×"
+        d.cell(key + "/2", x, y + BOX + 2, w, BOX, words, fill="paper", line="trouble", ink="trouble", width=2,
+               of=numbers[-1], tip=f"record {offset}: {len(numbers)} times", from_y=above)  # fmt: skip
 
 
 def _reader(reader: dict[str, Any], colour: str) -> Reader:

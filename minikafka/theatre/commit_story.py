@@ -3,8 +3,8 @@ commit point's picture (commit_point.py draws it).
 
 A record is done when its effect is written to a table outside Kafka (EffectWritten); in a trace without such events,
 when it is handed over. Between the two it is *in hand*: in the memory of a process that may crash. From this follow,
-at the exact event, the two anomalies: a record is skipped when nobody holds it any more and the committed offset (or a
-reader's new position) is behind it; it is a duplicate when its effect is written a second time.
+at the exact event, the two anomalies: a record is skipped when nobody holds it any more and a reader begins behind it;
+it is a duplicate when its effect is written a second time.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class CommitStory(LogStory):
         self.effects: dict[int, list[int]] = {}  # offset -> numbers of the events that wrote its effect
         self.skipped: dict[int, int] = {}  # offset -> number of the event after which nobody will read it
         self.furthest: int | None = None  # the group has read up to here
+        self.began: int | None = None  # while nothing is committed: the log's start, where a reader began
         self.crashed: tuple[str, int] | None = None
 
     def cast(self) -> Cast:
@@ -87,9 +88,30 @@ class CommitStory(LogStory):
             ],
             "table": self.table,
             "effects": {str(offset): list(numbers) for offset, numbers in sorted(self.effects.items())},
+            **self._spans(),
             "skipped": {str(offset): number for offset, number in sorted(self.skipped.items())},
             "down": {node: state for node, state in sorted(self.down.items()) if state},
         }
+
+    def _spans(self) -> Detail:
+        """What a crash would make of the records between the committed offset and the position, as [from, up to].
+
+        comes_again: the group goes over the span once more, whatever happens now.
+        """
+        begins = self.began if self.committed is None else self.committed
+        furthest = self.furthest or 0
+        position = self._position()
+        behind = [offset for offset in self.undone if offset < (self.committed or 0)]
+        lost = [min(behind), self.committed] if behind else None
+        comes_again = position is None or position < furthest
+        first = position if comes_again and position is not None else begins
+        again = [first, furthest] if begins is not None and first is not None and first < furthest else None
+        return {"spans": {"lost": lost, "again": again}, "comes_again": comes_again}
+
+    def _position(self) -> int | None:
+        """Where the group reads: the furthest of its readers that live."""
+        alive = [reader.next for reader in self.readers.values() if reader.state in ("", "frozen")]
+        return max((places[self.chosen[0]] for places in alive if self.chosen[0] in places), default=None)
 
     def is_mine(self, event: Event) -> bool:
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
@@ -125,10 +147,12 @@ class CommitStory(LogStory):
             f"{event.node} is handed {records(offsets)}{self._value(offsets)}: its next one is {d['position']}."
         )
         if again:
-            told.sentence += f" {capital(records(again))} had been handed over before: the poll went back."
-            told.trouble = told.trouble or not self.table
+            told.sentence += f" {capital(records(again))} had been handed over before."
+            if not self.table:
+                told.trouble = True
+                told.light = self._light(again, "twice")
             told.because = self.commit or told.because
-        return self._with_skipped(told, skipped)
+        return self._with_skipped(told, skipped, "never read")
 
     def _value(self, offsets: Sequence[int]) -> str:
         record = self._log(self.chosen[0]).records.get(offsets[0])
@@ -146,12 +170,13 @@ class CommitStory(LogStory):
         for held in self.in_hand.values():
             if offset in held:
                 held.remove(offset)
-        twice = f" {'again' if times == 2 else 'yet again'}: a duplicate" if times > 1 else ""
+        twice = f" {'again' if times == 2 else 'yet again'}: it is there {'twice' if times == 2 else f'{times} times'}"
         return Told(
-            f"{event.node} writes record {offset} to {self.table}{twice}.",
+            f"{event.node} writes record {offset} to {self.table}{twice if times > 1 else ''}.",
             self.once(f"duplicate of {offset}") and "duplicate" if times > 1 else self.once("first effect"),
             times > 1,
             marks=self.mark("effects", str(offset), times > 1),
+            light=self._light([offset], "twice") if times > 1 else (),
         )
 
     def _meant(self, event: Event, d: Detail) -> int | None:
@@ -177,8 +202,7 @@ class CommitStory(LogStory):
         if offset == self.committed:  # auto-commit says the same every few seconds
             return None
         self.under_way[event.node], self.asked[offset] = offset, event.id
-        said = f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note {offset} as the offset to read next."
-        return Told(said, marks=self.mark(lane_of(event.node), "commit"))
+        return Told(f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note offset {offset} for the group.")
 
     def _see_CommitAcknowledged(self, event: Event, d: Detail) -> Told | None:
         self.under_way.pop(event.node, None)
@@ -194,13 +218,8 @@ class CommitStory(LogStory):
             return None
         before, self.committed, self.commit = self.committed, d["offset"], event.id
         held = sorted(o for held in self.in_hand.values() for o in held if o < d["offset"])
-        sentence = (
-            f"Group {self.group} has committed {d['offset']}: whoever starts now reads record {d['offset']} next."
-        )
-        if before is not None and d["offset"] < before:
-            sentence = (
-                f"Group {self.group} has committed {d['offset']}, which is behind {before}: records will come again."
-            )
+        sentence = f"The coordinator notes it: group {self.group} has committed {d['offset']}"
+        sentence += f", which is behind {before}." if before is not None and d["offset"] < before else "."
         if self.table and held:
             sentence += f" {capital(records(held))} {_are(held)} in hand and not yet in {self.table}."
         told = Told(sentence, self.once("first commit"), because=self.asked.get(d["offset"]),
@@ -208,12 +227,14 @@ class CommitStory(LogStory):
         return self._with_skipped(told, self._settle())
 
     def _see_OffsetsExpired(self, event: Event, d: Detail) -> Told:
-        self.committed, self.commit = None, event.id
+        self.committed = self.began = None
+        self.commit = event.id
         sentence = f"The committed offset of group {self.group} has expired: it is deleted."
         return Told(sentence, "the commit expires", True, marks=self.mark("commits", "expired", True))
 
     def _see_GroupDeleted(self, event: Event, d: Detail) -> Told:
-        self.committed, self.commit = None, event.id
+        self.committed = self.began = None
+        self.commit = event.id
         return Told(f"Group {self.group} is deleted, with its commits.", "the group is deleted",
                     marks=self.mark("commits", "deleted"))  # fmt: skip
 
@@ -226,24 +247,26 @@ class CommitStory(LogStory):
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         skipped = self._jump(d["offset"])
         told = super()._see_PositionReset(event, d)
+        log = self._log(self.chosen[0])
+        if self.committed is None and log.log_start_offset == d["offset"] < log.log_end_offset:
+            self.began = d["offset"]
         if told is QUIETLY:
             return told
         told.because = told.because or self.commit
-        return self._with_skipped(told, skipped)
+        return self._with_skipped(self._with_skipped(told, skipped, "never read"), self._settle())
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
             return None
         self._reader(event.node)
         return Told(f"{event.node} is given partition {self.chosen[0]}, in generation {d['generation']} of the group.",
-                    because=self.crashed, marks=self.mark(lane_of(event.node), "assigned"))  # fmt: skip
+                    because=self.crashed)  # fmt: skip
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
             return None
         self._reader(event.node).next.pop(self.chosen[0], None)
-        marks = self.mark(lane_of(event.node), "revoked")
-        return Told(f"{event.node} gives partition {self.chosen[0]} up.", marks=marks)
+        return Told(f"{event.node} gives partition {self.chosen[0]} up.")
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
@@ -257,18 +280,15 @@ class CommitStory(LogStory):
         if event.node not in self.readers:
             return told
         self.crashed = event.id
-        skipped = self._settle()
-        again = [offset for offset in held if offset not in self.skipped and offset not in self.effects]
+        held = [offset for offset in held if offset not in self.effects]
         done = [offset for offset in self.effects if self.committed is None or offset >= self.committed]
+        if held:
+            told.sentence = f"{event.node} crashes, and forgets {records(held)}, which it had in hand."
         if under_way is not None and under_way != self.committed:
             told.sentence += f" Its commit of {under_way} may be on its way."
-        if again:
-            told.sentence += f" {capital(records(again))}, in hand, will come again: not committed."
-        elif done and self.table:
-            told.sentence += (
-                f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed: will come again."
-            )
-        return self._with_skipped(told, skipped)
+        if not held and done and self.table:
+            told.sentence += f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed."
+        return told
 
     def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
         if event.node in self.readers:
@@ -280,17 +300,14 @@ class CommitStory(LogStory):
 
     def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
         self.in_hand.pop(event.node, None)
-        told = super()._see_ClientClosed(event, d)
-        if told is None:
-            return None
-        return self._with_skipped(told, self._settle())
+        return super()._see_ClientClosed(event, d)
 
     # -- who will never be read
 
     def _settle(self) -> list[int]:
-        """Records that were handed over, are not done, in nobody's hand, and behind the committed offset."""
+        """Records that were handed over, are not done, in nobody's hand, and behind the commit and the reader."""
         held = {offset for offsets in self.in_hand.values() for offset in offsets}
-        behind = [offset for offset in self.undone if self.committed is not None and offset < self.committed]
+        behind = [offset for offset in self.undone if offset < min(self.committed or 0, self._position() or 0)]
         return self._skip(sorted(offset for offset in behind if offset not in held))
 
     def _jump(self, offset: int) -> list[int]:
@@ -308,16 +325,22 @@ class CommitStory(LogStory):
         self.undone.difference_update(new)
         return new
 
-    def _with_skipped(self, told: Told, skipped: list[int]) -> Told:
+    def _with_skipped(self, told: Told, skipped: list[int], why: str = "committed, and never done") -> Told:
         if skipped:
-            nobody = "nobody will read it again" if len(skipped) == 1 else "nobody will read them again"
-            told.sentence += f" {capital(records(skipped))} {_are(skipped)} skipped: {nobody}."
+            told.sentence += f" {capital(records(skipped))} {_are(skipped)} lost: {why}."
             told.trouble = True
-            told.chapter = "skipped"
-            told.marks += self.mark(
-                "effects", f"{skipped[0]} skipped" if len(skipped) == 1 else f"{len(skipped)} skipped", True
-            )
+            told.chapter = "lost"
+            told.marks += self.mark("effects", f"{skipped[0] if len(skipped) == 1 else len(skipped)} lost", True)
+            told.light = self._light(skipped, "skipped")
         return told
+
+    def _light(self, offsets: Sequence[int], lamp: str) -> list[str]:
+        """The first time, the keys of what the picture is about: these records, what became of them, and the lamp."""
+        if not self.once(f"light on {lamp}"):
+            return []
+        p = self.chosen[0]
+        keys = [key for o in offsets for key in (f"record/{p}/{o}", f"effect/{o}", f"effect/{o}/2")]
+        return [*keys, f"lamp/{lamp}", f"boundary/{p}/committed", f"reader/{p}", "row"]
 
 
 def records(offsets: Sequence[int]) -> str:

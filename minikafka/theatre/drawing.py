@@ -100,10 +100,12 @@ class Drawing:
     the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from. room:
     a text that is wider in the learner's font is cut. act: what a click on the shape does to a live run ("freeze a").
     same: shapes of one thing, a record say, share it: hovering one marks all.
+    asks: a prediction about what comes is open, so nothing says it.
     """
 
     def __init__(self, width: int) -> None:
         self.width = width
+        self.asks = False
         self.shapes: dict[str, Shape] = {}
         self.lit: set[str] = set()
         self.outlined: set[str] = set()
@@ -171,6 +173,15 @@ class Drawing:
         width = text_width(text, 12, bold=True) + 18
         self.rect(key, x, y, width, 19, fill, r=9, **more)
         self.text(key + "/word", x + width / 2, y + 14, text, ink, size=12, bold=True, anchor="middle")
+        return width
+
+    def lamp(self, key: str, x: float, y: float, text: str, broken: bool, anchor: str = "start") -> float:
+        """What must hold, in words: green while it does. Returns its width, for the narrowest stretch of a layout."""
+        width = text_width(text, 12, bold=True) * 1.15 + 18
+        left = x if anchor == "start" else x - width
+        self.rect(key, left, y, width, 19, "trouble" if broken else "good", r=9)
+        ink = "paper" if broken else "ink"
+        self.text(key + "/word", left + width / 2, y + 14, text, ink, size=12, bold=True, anchor="middle")
         return width
 
     @property

@@ -22,6 +22,7 @@ LANE, GAP = 17, 4  # height of a lane, space between two
 LEAST_STRETCH = 0.8  # player.js: LEAST; it brings places nearer to each other, but text keeps its size
 DAY_MS = 24 * HOUR_MS
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
+MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times under the lanes say so
 
 
 def in_days(ms: Sequence[int]) -> bool:
@@ -97,7 +98,7 @@ class Lanes:
             self._lane(d, lane, top + row * (LANE + GAP), left, right, xs, step)
         bottom = top + len(rows) * (LANE + GAP) - GAP
         for cut in breaks:
-            if cut <= step:
+            if cut <= step and len(breaks) <= MOST_BREAKS:
                 x = (xs[cut - 1] + xs[cut]) / 2
                 d.path(
                     f"time/break/{cut}",

@@ -63,6 +63,7 @@ class Picture:
 
     def _drawing(self, step: int, width: int) -> Drawing:
         drawing = Drawing(width)
+        drawing.asks = self._asks(step)
         self.play.draw(drawing, self.scenes[: step + 1])
         drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
@@ -162,8 +163,12 @@ class Picture:
 
     def _foot(self, step: int) -> str:
         """The rule under the picture; it would give a prediction's answer away before that is decided."""
+        return "" if self._asks(step) else self.play.foot
+
+    def _asks(self, step: int) -> bool:
+        """Whether a prediction is open at this step: its answer is not decided yet."""
         decided = self.prediction.decided if self.prediction else None
-        return self.play.foot if decided is None or step >= decided else ""
+        return decided is not None and step < decided
 
     def _corner(self) -> str:
         return "" if self.seed is None else f"seed {self.seed}"

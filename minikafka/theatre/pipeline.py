@@ -1,7 +1,8 @@
 """The producer's pipeline: records wait in batches, batches travel in requests, the log grows, answers come back.
 
 Three lamps compare what the program sent with what the log holds: each record once, in the order of sending, none
-lost. Options: topic, producer (its name). Without them: the topic and the producer that sent most.
+lost. A fourth stands beside what the program was told. Options: topic, producer (its name). Without them: the topic
+and the producer that sent most.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.lanes import Lane, Scene
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
-ROW, CELL = 34, 28  # pitch of the rows, width of a record
-HEAD = 26
-FLIES = ("on its way", "written", "known", "refused")
+ROW, CELL, TOLD = 30, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
+HEAD = 24
+PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
+ANSWERED = ("written", "known", "refused")
+COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
+    WIDE: ((0, 248), (258, 256), (514, 110)),
+    NARROW: ((0, 226), (232, 234), (466, 92)),
+}
 
 Place = tuple[float, float, float]  # x, y, width
 
@@ -52,7 +58,9 @@ class PipelinePlay(Play):
         )
         parts = [f"{space['sent']} sent in {counted(space['requests'], 'request')}", f"{space['acknowledged']} done"]
         parts += [f"{space['failed']} failed"] if space["failed"] else []
-        return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(words for words, _ in _lamps(space))})"
+        lamps = [words for _, words, _ in _lamps(space)]
+        lamps += [f"{space['untrue']} told wrong"] if space["untrue"] else []
+        return f"{held or 'nothing yet'} ({', '.join(parts)}; {', '.join(lamps)})"
 
     # -- draw
 
@@ -61,16 +69,14 @@ class PipelinePlay(Play):
         space = scene["space"]
         rows = self.rows
         below = HEAD + rows * ROW
-        if d.narrow:
-            half = (d.width - 16) / 2
-            self._buffer(d, space, (0, 0, half))
-            self._flight(d, space, (half + 16, 0, half))
-            bottom = self._logs(d, space, (0, below + 10, d.width), half + 16)
-        else:
-            self._buffer(d, space, (0, 0, 306))
-            self._flight(d, space, (322, 0, 288))
-            bottom = max(self._logs(d, space, (650, 0, d.width - 650), 574), below)
-        self.lanes.draw(d, bottom + 6, self._lanes(space), scene["step"])
+        (x, w), (flight, long), (wire, reach) = COLUMNS[d.width]
+        self._buffer(d, space, (x, 0, w))
+        self._wire(d, space, (wire, 0, reach))
+        self._flight(d, space, (flight, 0, long))
+        logs = (0, below + 10, d.width) if d.narrow else (wire + reach + 10, 0, d.width - wire - reach - 10)
+        bottom = max(self._logs(d, space, logs, wire + reach), below)
+        self._told(d, space, bottom + 4)
+        self.lanes.draw(d, bottom + 33, self._lanes(space), scene["step"])
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
@@ -80,7 +86,7 @@ class PipelinePlay(Play):
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place
-        d.text("buffer/name", x, y + 14, fit(f"{self.cast['producer']}'s buffer", w - 120, bold=True), bold=True)
+        d.text("buffer/name", x, y + 14, f"{self.cast['producer']}'s buffer", bold=True, room=w - 100)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
         d.text("buffer/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
@@ -96,9 +102,9 @@ class PipelinePlay(Play):
         d.text("flight/name", x, y + 14, "in flight", bold=True)
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = [request for request in space["in_flight"] if request["acks"] != 0]
-        words = f"{len(waits)} of {limit} await answers"
+        words = f"{len(waits)} of {limit} unanswered"
         d.text("flight/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
-        shown = [(request, batch) for request in space["in_flight"] for batch in request["batches"]][: self.rows]
+        shown = self._in_flight(space)
         for row in range(self.rows):
             top = y + HEAD + row * ROW
             if row >= len(shown):
@@ -106,14 +112,67 @@ class PipelinePlay(Play):
                 continue
             request, batch = shown[row]
             lost = request["state"] in ("lost", "answer lost", "refused")
-            state = request["state"] if request["attempt"] == 1 else f"try {request['attempt']}: {request['state']}"
+            state = {"answer lost": "no answer", "on its way": ""}.get(request["state"], request["state"])
+            tried = [f"try {request['attempt']}"] if request["attempt"] > 1 else []
+            state = ": ".join([*tried, *([state] if state else [])])
             self._batch(d, batch, (x, top, w), state, "trouble" if lost else "actor1", lost)
-            if not d.narrow and request["state"] in FLIES:
-                ends = (x + w + 3, x + w + 34)
-                start, end = ends if request["state"] == "on its way" else ends[::-1]
-                d.arrow(f"arrow/{row}", start, top + 14, end, top + 14, "ink", width=1.5)
-            elif not d.narrow:
-                d.text(f"arrow/{row}/lost", x + w + 18, top + 19, "✕", "trouble", bold=True, anchor="middle")
+
+    def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Requests and their batches, one a row."""
+        every = [(request, batch) for request in space["in_flight"] for batch in request["batches"]]
+        return every[: self.rows]
+
+    def _wire(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
+        """Between producer and broker: what travels, and the place where the connection broke."""
+        x, y, w = place
+        top, cut = y + HEAD, x + w * CUT
+        d.line("wire/door", x + w, top, x + w, top + self.rows * ROW - 6, "rule", width=3)
+        messages = [(row, batch, request["state"]) for row, (request, batch) in enumerate(self._in_flight(space))]
+        for row, batch, state in space["stuck"] if len(messages) < self.rows else ():
+            messages.append((min(max(row, len(messages)), self.rows - 1), batch, state))
+        for row, batch, state in messages:
+            level = top + row * ROW + 12
+            near, far = ("2 4" if state == gone else None for gone in ("answer lost", "lost"))
+            d.line(f"wire/{row}", x + 1, level, cut, level, "rule", width=2, dash=near)
+            d.line(f"wire/{row}/far", cut, level, x + w - 2, level, "rule", width=2, dash=far)
+            past = space["cut"] and state == "on its way"  # it was beyond the place when that broke
+            self._message(d, batch["batch"], state, (cut + 8 if past else x + 4, level - 9, x + w), cut)
+        if space["cut"]:
+            teeth = "".join("l4,4 l-8,8 l4,4" for _ in range(self.rows * ROW // 16))
+            d.path("wire/cut", cut, top - 3, "M0,0 " + teeth, line="trouble", width=2.5, tip="the connection is lost")
+            d.text("wire/cut/name", cut, y + 14, "cut", "trouble", bold=True, anchor="middle")
+
+    def _message(self, d: Drawing, number: int, state: str, place: Place, cut: float) -> None:
+        """A request on its way to the broker, or the answer on its way back; lost, it gets as far as the cut."""
+        x, y, end = place
+        answer, lost = state in (*ANSWERED, "answer lost"), "lost" in state
+        stopped = cut + 8 if answer else cut - 8 - PILL
+        left = stopped if lost else end - PILL - 4 if answer else x
+        words = "no" if state == "refused" else "ok" if answer else "→"
+        bad = lost or state == "refused"
+        key, fade = f"wire/{number}/message", 0.7 if lost else None
+        look = {"fill": "paper", "line": "trouble"} if bad else {"fill": "good" if answer else "chip", "line": "rule"}
+        d.rect(key, left, y, PILL, 18, **look, r=9, width=1.5, dash="3 3" if lost else None, fade=fade)
+        d.text(key + "/word", left + PILL / 2, y + 13.5, words, "trouble" if bad else "ink", size=12, bold=True,
+               anchor="middle", fade=fade)  # fmt: skip
+
+    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
+        """Beside each other: what the program was told of its records, and whether that is true."""
+        d.text("caption/told", 0, y + 17, "the program is told", bold=True)
+        words, left = f"{space['untrue']} told wrong" if space["untrue"] else "told the truth", 178
+        lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0, "end")
+        most = int((d.width - left - lamp - 8) // (TOLD + 4))
+        untrue = [told for told in space["told"] if told[3]][-2:]
+        latest = [told for told in space["told"] if told not in untrue]
+        for column, (n, letter, said, lie) in enumerate(sorted([*untrue, *latest[len(untrue) - most :]])):
+            x = left + column * (TOLD + 4)
+            if not said:
+                d.cell(f"future/{n}", x, y, TOLD, 25, str(letter), fill="none", ink="quiet", dash="2 3")
+            else:
+                fill, mark, ink = ("good", "✓", "ink") if said == "done" else ("wash", "✗", "trouble")
+                d.cell(f"told/{n}", x, y, TOLD, 25, str(letter), mark, fill=fill, line="trouble" if lie else "rule",
+                       ink=ink, width=2 if lie else None, from_x=COLUMNS[d.width][1][0], from_y=HEAD,
+                       tip=f"the program is told: {said}")  # fmt: skip
 
     def _batch(
         self, d: Drawing, batch: dict[str, Any], place: Place, state: str, line: str, trouble: bool = False
@@ -122,10 +181,10 @@ class PipelinePlay(Play):
         x, y, w = place
         key = f"batch/{batch['batch']}"
         d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash="4 3" if trouble else None)
-        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast['chosen']) > 1 else "")
-        d.text(key + "/name", x + 8, y + 19, name, size=12.5, bold=True)
-        left = x + 16 + text_width(name, 12.5, bold=True)
-        room = x + w - 8 - text_width(state, 12.5) - left
+        name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast["chosen"]) > 1 else "")
+        d.text(key + "/name", x + 8, y + 17, name, size=12.5, bold=True)
+        left = x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
+        room = x + w - 12 - text_width(state, 12.5) / LEAST_STRETCH - left
         fits = max(int(room // (CELL + 2)), 1)
         count = batch["count"]
         shown = batch["records"] if count <= min(fits, len(batch["records"])) else batch["records"][: max(fits - 1, 0)]
@@ -135,8 +194,8 @@ class PipelinePlay(Play):
             d.cell(f"{key}/{n}", at, y + 3, CELL, ROW - 12, str(letter), line="rule", tip=tip)
         if len(shown) < count:
             at = left + len(shown) * (CELL + 2)
-            d.text(key + "/more", at, y + 19, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
-        d.text(key + "/state", x + w - 8, y + 19, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
+            d.text(key + "/more", at, y + 17, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
+        d.text(key + "/state", x + w - 8, y + 17, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
 
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
@@ -144,7 +203,7 @@ class PipelinePlay(Play):
         chosen = self.cast["chosen"]
         many = len(chosen) > 1
         name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
-        d.text("log/name", x, y + 14, name, bold=True)
+        d.text("caption/log", x, y + 14, name, bold=True)
         end = sum(log["end"] for log in space["logs"])
         d.text("log/end", x + w, y + 14, f"{end} written", "quiet", size=12.5, mono=True, anchor="end")
         per_row = int((w - (30 if many else 0)) // (CELL + 5))
@@ -156,13 +215,11 @@ class PipelinePlay(Play):
                 d.text(f"log/{log['partition']}/name", x, top + 19, f"P{log['partition']}", mono=True, bold=True)
                 left += 30
             self._cells_of(d, log, (left, top, per_row), rows, door)
-            top += 48
-        top += 48 * (rows - 1)
-        wide = sum(text_width(words, 12, bold=True) + 18 + 6 for words, _ in _lamps(space)) - 6
-        x = min(x, d.width - wide)
-        for words, broken in _lamps(space):
-            chip = ("trouble", "on1") if broken else ("good", "ink")
-            x += d.chip(f"lamp/{words}", x, top + 2, words, *chip) + 6
+            top += 46
+        top += 46 * (rows - 1)
+        right = float(x + w)
+        for name, words, broken in reversed(_lamps(space)):
+            right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken, "end") + 4
         return top + 22
 
     def _cells_of(self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float) -> None:
@@ -173,7 +230,7 @@ class PipelinePlay(Play):
             if offset < hidden:
                 continue
             row, column = divmod(offset - hidden, per_row)
-            x, y = left + column * (CELL + 5), top + row * 48
+            x, y = left + column * (CELL + 5), top + row * 46
             why = {"again": " · it is there twice", "late": " · overtaken by a later one", "": ""}[state]
             d.cell(
                 f"log/{log['partition']}/{offset}", x, y, CELL, 28, str(letter or "–"), below=str(offset),
@@ -181,15 +238,13 @@ class PipelinePlay(Play):
                 tip=f"offset {offset} · {'somebody else wrote it' if n is None else f'value {value}'}{why}",
             )  # fmt: skip
         row, column = divmod(log["end"] - hidden, per_row)
-        x, y = left + column * (CELL + 5), top + row * 48
+        x, y = left + column * (CELL + 5), top + row * 46
         d.cell(f"log/{log['partition']}/next", x, y, CELL, 28, below=str(log["end"]), fill="none", line="ink",
                dash="2 3", weight=600, tip=f"the next record gets offset {log['end']}")  # fmt: skip
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])
-        answers = f"{space['acknowledged']} done"
-        if space["failed"]:
-            answers += f", {space['failed']} failed"
+        answers = f"{space['failed']} failed" if space["failed"] else f"{space['acknowledged']} done"
         lanes = [
             Lane(SEND, "send()", "quiet", f"{space['sent']} sent"),
             Lane(REQUESTS, "requests", "actor1", f"{space['requests']} sent"),
@@ -199,10 +254,10 @@ class PipelinePlay(Play):
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
 
-def _lamps(space: dict[str, Any]) -> list[tuple[str, bool]]:
-    """What must hold, as words, each with whether it is broken."""
+def _lamps(space: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """What must hold: name, words, and whether it is broken."""
     return [
-        (f"{space['twice']} twice", True) if space["twice"] else ("each once", False),
-        (f"{space['late']} overtaken", True) if space["late"] else ("in order", False),
-        (f"{space['lost']} lost", True) if space["lost"] else ("none lost", False),
+        ("once", f"{space['twice']} twice" if space["twice"] else "each once", bool(space["twice"])),
+        ("order", f"{space['late']} overtaken" if space["late"] else "in order", bool(space["late"])),
+        ("lost", f"{space['lost']} lost" if space["lost"] else "none lost", bool(space["lost"])),
     ]

@@ -9,44 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.casting import busiest_partitions, busiest_topic
 from minikafka.theatre.keys import legend, letters
+from minikafka.theatre.pipeline_batches import Batch, Futures, Request
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told
 from minikafka.theatre.text import capital, quoted
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
 SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
-
-
-@dataclass(eq=False)
-class Batch:
-    """A batch as the producer holds it. records: numbers in the order of send()."""
-
-    number: int
-    partition: int
-    records: list[int] = field(default_factory=list)
-    state: str = "lingers"
-    base_sequence: int = -1
-    sent: tuple[str, int] | None = None
-
-
-@dataclass
-class Request:
-    """One Produce request. batches: what it carries; open: those of them that are in flight still.
-
-    state: on its way, written, known, refused, lost, answer lost.
-    """
-
-    key: tuple[Any, Any]
-    attempt: int
-    acks: Any
-    batches: list[Batch] = field(default_factory=list)
-    open: list[Batch] = field(default_factory=list)
-    state: str = "on its way"
 
 
 class PipelineStory(Story):
@@ -79,6 +52,9 @@ class PipelineStory(Story):
         self.copies: Counter[int] = Counter()
         self.lost: dict[int, None] = {}
         self.late: dict[int, None] = {}
+        self.futures = Futures()
+        self.cut = False  # the connection is lost, and there is no other yet
+        self.stuck: list[Any] = []  # what waited too long, now: row in flight, batch, and where it got lost
         self.acknowledged = self.failed = self.requests_sent = 0
         self.down: dict[str, str] = {}
 
@@ -89,26 +65,27 @@ class PipelineStory(Story):
             "legend": "" if self.by_value else legend(self.letters, 4),
         }
 
+    def see(self, event: Event) -> Told | None:
+        self.stuck = []
+        return super().see(event)
+
     def space(self) -> Space:
+        untrue = self.futures.untrue(self.copies, self.lost)
         return {
             "producer": self.producer,
             "config": dict(self.config),
-            "buffer": [self._told(batch) | {"state": batch.state} for batch in self.buffer],
-            "in_flight": [
-                {
-                    "state": request.state,
-                    "attempt": request.attempt,
-                    "acks": request.acks,
-                    "batches": [self._told(batch) for batch in request.open],
-                }
-                for request in self.in_flight.values()
-            ],
+            "buffer": [batch.space(self.records) for batch in self.buffer],
+            "in_flight": [request.space(self.records) for request in self.in_flight.values()],
             "logs": [
                 {"partition": partition, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
                 for partition, log in sorted(self.logs.items())
             ],
             "sent": len(self.records),
             "requests": self.requests_sent,
+            "cut": self.cut,
+            "stuck": self.stuck,
+            "told": self.futures.space([letter for letter, _, _ in self.records], untrue),
+            "untrue": len(untrue),
             "acknowledged": self.acknowledged,
             "failed": self.failed,
             "twice": sum(1 for copies in self.copies.values() if copies > 1),
@@ -116,10 +93,6 @@ class PipelineStory(Story):
             "lost": len([n for n in self.lost if not self.copies[n]]),
             "down": {node: state for node, state in sorted(self.down.items()) if state},
         }
-
-    def _told(self, batch: Batch) -> dict[str, Any]:
-        records = [[n, *self.records[n]] for n in batch.records[:8]]
-        return {"batch": batch.number, "partition": batch.partition, "count": len(batch.records), "records": records}
 
     def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
         """The latest records: offset, number of the record, letter, value, "" | again | late."""
@@ -183,7 +156,7 @@ class PipelineStory(Story):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        sentence = f"Batch {batch.number} is full: {_counted(d['count'], 'record')}, {d['size_bytes']} bytes."
+        sentence = f"Batch {batch.number} is full: {_records(d['count'])}, {d['size_bytes']} bytes."
         return Told(sentence + " It need not linger.", self.once("a full batch"), marks=self.mark(SEND, "full"))
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
@@ -199,7 +172,7 @@ class PipelineStory(Story):
         if batch in self.buffer:
             self.buffer.remove(batch)
         batch.base_sequence, batch.sent = d["base_sequence"], event.id
-        records = _counted(d["count"], "record")
+        records = _records(d["count"])
         if d["attempt"] > 1:
             sentence, chapter = f"Batch {batch.number} leaves once more, attempt {d['attempt']}.", "tried again"
         else:
@@ -207,8 +180,10 @@ class PipelineStory(Story):
         if d["acks"] == 0:
             sentence += " acks=0: for the program it is done, whatever happens now."
             self.acknowledged += d["count"]
+            self.futures.tell(batch.records, True)
+        self.cut = d["connection"] in self.broken
         text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
-        if d["connection"] not in self.broken:
+        if not self.cut:
             return Told(sentence, self.once(chapter), marks=self.mark(REQUESTS, text))
         request.state = "lost"
         sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
@@ -228,6 +203,7 @@ class PipelineStory(Story):
         self.broken.add(d["connection"])
         if not on_it:
             return None
+        self.cut = True
         if d["answer"]:
             request = next((each for each in on_it if each.state != "on its way"), on_it[0])
             request.state = "answer lost"
@@ -239,8 +215,19 @@ class PipelineStory(Story):
         sentence = f"The request with {self._said(request)} is lost, and the connection with it."
         if request.acks == 0:
             sentence += " Nobody will ever know."
-        because = request.batches[0].sent
-        return Told(sentence, self.once("a request is lost"), True, because, self.mark(REQUESTS, "lost", True))
+        first, told = request.batches[0], Told(sentence, self.once("a request is lost"), True)
+        told.because, told.marks = first.sent, self.mark(REQUESTS, "lost", True)
+        if request.acks == 0:
+            told.light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
+        return told
+
+    def _light(self, lamp: str, batch: Batch, records: Sequence[int]) -> list[str]:
+        """The first time, the keys of what a red lamp is about: records in the log, and what the program was told."""
+        if not self.once(f"light on {lamp}"):
+            return []
+        written = [offset for offset, n, _ in self.logs.get(batch.partition, ()) if n in records]
+        cells = [f"log/{batch.partition}/{offset}" for offset in written]
+        return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}", "caption"]
 
     def _said(self, request: Request) -> str:
         numbers = [str(batch.number) for batch in request.batches]
@@ -264,7 +251,7 @@ class PipelineStory(Story):
         if request is None or batch is None:
             log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
             who = self.asker(event) or "Somebody else"
-            return Told(f"{who} writes {_counted(count, 'record')}.", marks=self.mark(LOG, f"+{count}"))
+            return Told(f"{who} writes {_records(count)}.", marks=self.mark(LOG, f"+{count}"))
         if request.state == "on its way":
             request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
         if request.acks == 0:
@@ -282,13 +269,16 @@ class PipelineStory(Story):
         if again:
             twice = "The record is" if len(again) == 1 else "Its records are"
             sentence += f" To the broker this is a new batch like any other. {twice} in the log twice now."
-            return Told(sentence, self.once("written twice"), True, batch.sent, marks)
+            light = self._light("once", batch, again)
+            return Told(sentence, self.once("written twice"), True, batch.sent, marks, light)
         if batch.state == "failed":
             sentence += " The program was told that it failed."
-            return Told(sentence, self.once("written after all"), True, batch.sent, marks)
+            light = self._light("truth", batch, batch.records)
+            return Told(sentence, self.once("written after all"), True, batch.sent, marks, light)
         if late:
             sentence += f" It was sent before what is already there: {self.records[highest][0]} has overtaken it."
-            return Told(sentence, self.once("overtaken"), True, batch.sent, marks)
+            light = self._light("order", batch, [highest, *late])
+            return Told(sentence, self.once("overtaken"), True, batch.sent, marks, light)
         return Told(sentence, self.once("written"), because=batch.sent, marks=marks)
 
     def _see_DuplicateRecognized(self, event: Event, d: Detail) -> Told | None:
@@ -323,6 +313,13 @@ class PipelineStory(Story):
 
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
+        self.cut = self.cut or d["reason"] != "refused"
+        if d["reason"] == "request_timeout_ms":
+            rows = [(request, each) for request in self.in_flight.values() for each in request.open]
+            self.stuck = [
+                [row, batch.space(self.records), "answer lost" if request.state in ("written", "known") else "lost"]
+                for row, (request, each) in enumerate(rows) if each is batch
+            ]  # fmt: skip
         self._leave(batch)
         batch.state = f"again at {moment(event.at + d['backoff_ms'])}"
         place = 0
@@ -339,6 +336,7 @@ class PipelineStory(Story):
         batch = self.batches[d["batch"]]
         self._leave(batch)
         self.acknowledged += d["count"]
+        self.futures.tell(batch.records, True)
         sentence = f"{self.producer} hears that batch {batch.number} is written"
         sentence += f", from offset {d['base_offset']} on. Its futures are done." if d["base_offset"] >= 0 else "."
         return Told(sentence, self.once("acknowledged"), marks=self.mark(ANSWERS, "ok"))
@@ -350,19 +348,21 @@ class PipelineStory(Story):
             self.buffer.remove(batch)
         batch.state = "failed"
         self.failed += d["count"]
+        self.futures.tell(batch.records, False)
         missing = [n for n in batch.records if not self.copies[n]]
         self.lost.update(dict.fromkeys(missing))
         why = d["message"] or d["error"]
         sentence = f"{self.producer} gives batch {batch.number} up: {why}. The program is told that it failed."
-        if not missing:
-            sentence += " But the log holds it."
-        return Told(sentence, self.once("given up"), True, marks=self.mark(ANSWERS, "failed", True))
+        light = [] if missing else self._light("truth", batch, batch.records)
+        sentence += "" if missing else " But the log holds it."
+        return Told(sentence, self.once("given up"), True, marks=self.mark(ANSWERS, "failed", True), light=light)
 
     # -- fold: nodes
 
     def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
         if event.node.startswith("broker"):
             for request in self.in_flight.values():
+                self.cut = True
                 if request.state == "on its way":
                     request.state = "lost"
                     self._let_go(request)
@@ -395,5 +395,5 @@ _OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged"
 _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"one {noun}" if count == 1 else f"{count} {noun}s"
+def _records(count: int) -> str:
+    return "one record" if count == 1 else f"{count} records"

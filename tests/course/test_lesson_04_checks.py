@@ -222,7 +222,7 @@ def test_the_smallest_schedule_is_a_line_to_paste_and_a_picture_to_play():
     found = verdict("04", 1, repeats)
     assert "smallest case: orders o-0, killed after add 1" in str(found)
     assert 'life 1: poll add | killed after add 1\n  faults=[Crash("pay", call=3)]' in str(found)
-    assert "a duplicate" in str(found.picture.table())
+    assert "it is there twice" in str(found.picture.table())
 
 
 def test_a_new_life_remembers_nothing_that_the_old_one_kept_outside_its_function():
@@ -277,7 +277,7 @@ def test_a_schedule_that_is_not_the_shortest_hears_why(faults, words):
 
 
 def test_the_broken_run_can_be_played():
-    assert "nobody will read" in str(verdict("04", 2, [Crash("careful", call=4)]).picture.table())
+    assert "are lost: committed, and never done" in str(verdict("04", 2, [Crash("careful", call=4)]).picture.table())
 
 
 # --- the same function over TCP ---

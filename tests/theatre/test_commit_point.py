@@ -32,7 +32,7 @@ def test_the_committed_offset_stands_before_the_record_that_is_read_next_after_a
     for width in (WIDE, NARROW):
         noted = at(pic, "OffsetCommitted", 1)
         shapes = drawn(pic, noted, width)
-        line, record = shapes["boundary/0/committed offset"], shapes["record/0/2"]
+        line, record = shapes["boundary/0/committed"], shapes["record/0/2"]
         assert noted["space"]["committed"] == 2 and record["x"] - 10 <= line["x"] <= record["x"]
     again = at(pic, "PositionReset", 1)
     assert again["space"]["readers"][0]["next"] == again["space"]["committed"]
@@ -42,32 +42,110 @@ def test_the_committed_offset_stands_before_the_record_that_is_read_next_after_a
 def test_a_crash_between_writing_and_committing_makes_a_duplicate_at_that_record():
     pic = picture("commit", commit_after(crash_after_write=3))
     wrong = [scene for scene in pic.scenes if scene["chapter"] == "duplicate"]
-    assert [scene["sentence"] for scene in wrong] == ["billing writes record 3 to payments again: a duplicate."]
-    assert "Record 3 is in payments and not committed: will come again" in at(pic, "NodeCrashed")["sentence"]
+    assert [scene["sentence"] for scene in wrong] == ["billing writes record 3 to payments again: it is there twice."]
+    assert "Record 3 is in payments and not committed." in at(pic, "NodeCrashed")["sentence"]
     shapes = drawn(pic, wrong[0])
-    assert shapes["effect/3/word"]["text"] == "2×" and shapes["effect/3"]["line"] == "trouble"
-    assert shapes["lamp/twice/word"]["text"] == "1 twice" and shapes["lamp/skipped/word"]["text"] == "nothing skipped"
+    assert shapes["effect/3/2"]["text"] == "again" and shapes["effect/3/2"]["line"] == "trouble"
+    assert shapes["lamp/twice/word"]["text"] == "1 twice" and shapes["lamp/skipped/word"]["text"] == "none lost"
     before = drawn(pic, pic.scenes[wrong[0]["step"] - 1])
-    assert before["lamp/twice/word"]["text"] == "nothing twice" and before["effect/3"]["line"] == "rule"
+    assert before["lamp/twice/word"]["text"] == "none twice" and "effect/3/2" not in before
 
 
-def test_a_crash_between_committing_and_writing_skips_that_record_at_the_crash():
+def test_a_crash_between_committing_and_writing_skips_that_record_where_the_next_reader_begins():
     pic = picture("commit", commit_first())
-    crash = at(pic, "NodeCrashed")
-    assert crash["chapter"] == "skipped" and crash["trouble"]
-    assert "Record 2 is skipped: nobody will read it again" in crash["sentence"]
+    begins = at(pic, "PositionReset", 1)
+    assert begins["chapter"] == "lost" and begins["trouble"]
+    assert "Record 2 is lost: committed, and never done." in begins["sentence"]
     assert list(pic.scenes[-1]["space"]["skipped"]) == ["2"]
-    assert drawn(pic, crash)["effect/2/word"]["text"] == "skipped"
-    assert not pic.scenes[crash["step"] - 1]["space"]["skipped"]
+    assert drawn(pic, begins)["effect/2/word"]["text"] == "lost"
+    before = pic.scenes[begins["step"] - 1]
+    assert not before["space"]["skipped"] and span(pic, before, "lost") == "committed, not in payments"
+
+
+def span(pic, scene, name):
+    """What the picture calls a shaded span of a scene."""
+    return drawn(pic, scene).get(f"span/{name}/name", {}).get("text")
+
+
+def test_what_a_crash_would_repeat_or_lose_is_shaded_between_committed_offset_and_position():
+    pic = picture("commit", commit_after())
+    written = at(pic, "EffectWritten", 1)
+    assert written["space"]["spans"] == {"lost": None, "again": [1, 2]}
+    assert span(pic, written, "again") == "would be repeated after a crash"
+    shapes = drawn(pic, written)
+    shaded, record = shapes["span/again"], shapes["record/0/1"]
+    assert record["x"] - 5 <= shaded["x"] <= record["x"]
+    assert record["x"] + record["w"] <= shaded["x"] + shaded["w"] <= record["x"] + record["w"] + 5
+    assert at(pic, "OffsetCommitted", 1)["space"]["spans"] == {"lost": None, "again": None}
+    pic = picture("commit", commit_first())
+    noted = at(pic, "OffsetCommitted", 1)
+    assert noted["space"]["spans"] == {"lost": [1, 2], "again": None}
+    assert span(pic, noted, "lost") == "would be lost in a crash"
+    begins = at(pic, "PositionReset", 1)
+    assert begins["space"]["spans"] == {"lost": None, "again": None}, "what would be lost is lost now"
+
+
+def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_was():
+    pic = picture("commit", commit_after())
+    shown = [span(pic, scene, "again") for scene in pic.scenes if scene["at"] >= at(pic, "NodeCrashed")["at"]]
+    assert shown[:4] == ["comes again"] * 4, "crash, restart, assignment, position"
+    assert shown[4] == "would be repeated after a crash", "handed over again"
+
+
+def test_nothing_committed_means_all_from_the_start_comes_again_and_an_expired_commit_means_nothing_is_known():
+    story = begun()
+    assert last(story)["space"]["spans"]["again"] == [0, 1]
+    story.at(2100).commit(1)
+    story.tell("broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]])
+    assert last(story)["space"]["spans"] == {"lost": None, "again": None}
+
+
+def test_while_a_prediction_is_open_a_span_says_what_is_and_not_what_would_be():
+    question = {"question": "What becomes of record 3?", "options": ["once", "twice"], "mine": None}
+    pic = picture("commit", commit_after(), prediction=question, answer=2,
+                  surprise=lambda event: event.kind == "NodeCrashed")  # fmt: skip
+    stop, decided = pic.scenes[pic.prediction.stop], pic.prediction.decided
+    assert span(pic, stop, "again") == "read, not committed"
+    assert span(pic, pic.scenes[decided], "again") in (None, "comes again", "would be repeated after a crash")
+
+
+def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_twice():
+    for trace, kind, keys in (
+        (commit_after, "EffectWritten", {"record/0/3", "effect/3/2", "lamp/twice"}),
+        (commit_first, "PositionReset", {"record/0/2", "effect/2", "lamp/skipped", "boundary/0/committed"}),
+    ):
+        pic = picture("commit", trace())
+        [lit] = [scene for scene in pic.scenes if "light" in scene]
+        assert lit["kind"] == kind and lit["trouble"]
+        assert keys <= pic.drawings(WIDE)[lit["step"]].outlined
+
+
+def test_a_record_is_named_by_its_key_and_never_twice_by_its_offset():
+    story = Commits()
+    story.topic()
+    for offset in range(12):
+        story.append(0, offset, (f"o-{offset}", "20 euros"))
+    story.at(1000).starts(0)
+    pic = picture("commit", story.events)
+    wide, narrow = (drawn(pic, pic.scenes[-1], width) for width in (WIDE, NARROW))
+    assert wide["record/0/11"]["text"] == "o-11" and not narrow["record/0/11"].get("text")
+    assert wide["record/0/11"]["below"] == narrow["record/0/11"]["below"] == "11"
+
+
+def test_no_sentence_tells_an_effect_before_it_happens():
+    for trace in (commit_after, commit_first):
+        said = [scene["sentence"] for scene in picture("commit", trace()).scenes]
+        assert not [sentence for sentence in said if "come again" in sentence or "reads record" in sentence]
 
 
 def test_a_record_in_hand_that_is_not_committed_comes_again_and_nothing_is_wrong():
     story = begun()
     story.at(2100).crash()
-    assert "Record 0, in hand, will come again" in last(story)["sentence"] and not last(story)["space"]["skipped"]
+    assert "crashes, and forgets record 0, which it had in hand." in last(story)["sentence"]
+    assert not last(story)["space"]["skipped"]
     story.back(0)
     story.poll("billing", 0, 0, 1)
-    assert "had been handed over before: the poll went back" in last(story)["sentence"]
+    assert "had been handed over before." in last(story)["sentence"]
     story.write(0)
     assert last(story)["space"]["effects"] == {"0": [last(story)["number"]]} and not last(story)["trouble"]
 
@@ -79,23 +157,29 @@ def test_a_commit_that_arrives_after_its_sender_crashed_skips_what_was_in_hand()
     assert "Its commit of 1 may be on its way" in last(story)["sentence"]
     assert not last(story)["space"]["skipped"]
     story.at(2110).notes(1, cause=cause)
-    assert list(last(story)["space"]["skipped"]) == ["0"] and last(story)["chapter"] == "skipped"
+    assert not last(story)["space"]["skipped"] and last(story)["space"]["spans"]["lost"] == [0, 1]
+    story.back(1)
+    assert list(last(story)["space"]["skipped"]) == ["0"] and last(story)["chapter"] == "lost"
 
 
 def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
     story = begun()
     story.at(2100).commit(1, how="close")
     story.tell("billing", "ClientClosed")
-    assert "Record 0 is skipped" in last(story)["sentence"]
-    assert "On closing, billing asks" in at(picture("commit", story.events), "CommitSent")["sentence"]
+    assert not last(story)["trouble"]
+    story.starts(1, reader="billing 2")
+    assert "Record 0 is lost" in last(story)["sentence"]
+    asked = at(picture("commit", story.events), "CommitSent")["sentence"]
+    assert asked == "On closing, billing asks the coordinator to note offset 1 for the group."
 
 
 def test_what_a_zombie_still_writes_is_not_skipped():
     story = begun()
     story.at(2100).commit(1)
     story.at(2200).crash()
+    story.back(1)
     assert last(story)["space"]["skipped"]
-    story.at(2300).write(0, reader="zombie")
+    story.write(0, reader="zombie")
     assert not last(story)["space"]["skipped"] and last(story)["space"]["effects"]
 
 
@@ -124,7 +208,7 @@ def test_without_a_table_a_record_is_done_when_it_is_handed_over():
     told = picture("commit", story.events).scenes[-1]
     assert told["trouble"] and len(told["space"]["effects"]["0"]) == 2
     shapes = drawn(picture("commit", story.events), told)
-    assert shapes["effects/caption"]["text"] == "handed over"
+    assert shapes["row/table"]["text"] == "read" and told["light"]
 
 
 def test_other_groups_tables_and_partitions_are_not_shown():
@@ -177,7 +261,7 @@ def test_a_long_partition_shows_the_effects_of_the_records_that_are_drawn():
     pic = picture("commit", story.events)
     shapes = drawn(pic, pic.scenes[-1])
     shown = {key.split("/")[2] for key in shapes if key.startswith("record/0/")}
-    assert shown == {key.split("/")[1] for key in shapes if key.startswith("effect/")}
+    assert shown == {key.split("/")[1] for key in shapes if key.startswith("effect/")}, "each was done"
     assert "59" in shown and len(pic.scenes[-1]["space"]["effects"]) == 60
 
 
@@ -204,7 +288,7 @@ def test_in_a_log_longer_than_the_page_the_records_that_went_wrong_are_drawn():
     pic = picture("commit", story.events)
     for width in (WIDE, NARROW):
         shapes = drawn(pic, pic.scenes[-1], width)
-        assert shapes["effect/10/word"]["text"] == "2×" and shapes["effect/20/word"]["text"] == "skip"
+        assert shapes["effect/10/2"]["text"] == "2×" and shapes["effect/20/word"]["text"] == "lost"
 
 
 def test_a_member_that_reads_other_partitions_may_crash_unseen():

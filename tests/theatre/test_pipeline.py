@@ -49,6 +49,14 @@ def lamps(space):
     return [space[name] for name in ("twice", "late", "lost")]
 
 
+def lit(pic):
+    return [scene for scene in pic.scenes if "light" in scene]
+
+
+def in_the_light(pic, scene):
+    return pic.drawings(920)[scene["step"]].outlined
+
+
 def test_records_wait_in_a_batch_leave_in_a_request_and_are_done_when_the_answer_comes():
     pic = pipeline(values="abc")
     space = {kind: of_kind(pic, kind)[-1]["space"] for kind in ("PartitionChosen", "BatchSent", "RecordsAppended")}
@@ -120,6 +128,84 @@ def test_a_record_that_failed_and_is_written_after_that_is_not_lost():
     assert lamps(failed["space"]) == [0, 0, 1] and "within delivery_timeout_ms" in failed["sentence"]
     assert "The program was told that it failed" in written["sentence"] and written["trouble"]
     assert lamps(written["space"]) == [0, 0, 0]
+
+
+def test_a_lost_answer_travels_back_as_far_as_the_cut_and_vanishes():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a")
+    for width in (920, 560):
+        sent, written, lost, back = (
+            pic.drawings(width)[of_kind(pic, kind)[0]["step"]].shapes
+            for kind in ("BatchSent", "RecordsAppended", "MessageLost", "BatchRetried")
+        )
+        door, message, cut = lost["wire/door"]["x"], "wire/1/message", lost["wire/cut"]["x"]
+        assert sent[message]["x"] < written[message]["x"] < door and written[message + "/word"]["text"] == "ok"
+        assert cut < lost[message]["x"] < written[message]["x"] and lost[message]["line"] == "trouble"
+        assert message not in back and "wire/cut" in back and "wire/cut" not in written
+
+
+def test_a_lost_request_gets_as_far_as_the_cut_and_a_new_connection_is_whole():
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
+    lost = pic.drawings(920)[of_kind(pic, "BatchSent")[4]["step"]].shapes
+    for number in range(1, 6):
+        message = lost[f"wire/{number}/message"]
+        assert message["x"] + message["w"] < lost["wire/cut"]["x"]
+    again = next(scene for scene in of_kind(pic, "BatchSent") if scene["chapter"] == "tried again")
+    assert not again["space"]["cut"] and "wire/cut" not in pic.drawings(920)[again["step"]].shapes
+
+
+def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
+    pic = pipeline(Cut("shop", 1, at_ms=23, for_ms=180_000), values="a", seconds=40)
+    back = of_kind(pic, "BatchRetried")[0]
+    assert words(back["space"]) == "a" and back["space"]["cut"]
+    assert [each[2] for each in back["space"]["stuck"]] == ["answer lost"]
+    assert pic.drawings(920)[back["step"]].shapes["wire/1/message"]["line"] == "trouble"
+    assert not pic.scenes[back["step"] - 1]["space"]["stuck"]
+
+
+def test_what_waits_too_long_leaves_the_rows_of_the_others_free():
+    for cut_ms in (19, 22):
+        pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=180_000), linger_ms=0, batch_size=1, seconds=40)
+        back = of_kind(pic, "BatchRetried")[0]
+        assert len(back["space"]["stuck"]) == 1 and len(back["space"]["in_flight"]) == 4
+        for width in (920, 560):
+            shapes = pic.drawings(width)[back["step"]].shapes
+            rows = [shape["y"] for key, shape in shapes.items() if key.endswith("/message")]
+            assert len(set(rows)) == len(rows) == 5
+
+
+def test_told_failed_and_written_turns_the_lamp_of_the_truth_red_at_that_step():
+    for cut_ms, kind, held in ((23, "SendFailed", "But the log holds it"), (19, "RecordsAppended", "told that it")):
+        pic = pipeline(Cut("shop", 1, at_ms=cut_ms, for_ms=200_000), values="a", seconds=300)
+        [scene] = lit(pic)
+        assert scene["kind"] == kind and held in scene["sentence"]
+        assert in_the_light(pic, scene) == {"told/0", "log/0/0", "lamp/truth"}
+        assert [each["space"]["untrue"] for each in pic.scenes[: scene["step"] + 1]] == [0] * scene["step"] + [1]
+        shapes = pic.drawings(920)[scene["step"]].shapes
+        assert shapes["lamp/truth/word"]["text"] == "1 told wrong" and shapes["told/0"]["more"] == "✗"
+        assert pic.summary(scene).endswith("none lost, 1 told wrong)")
+
+
+def test_told_done_and_lost_turns_the_lamp_of_the_truth_red_and_done_before_it_is_written_does_not():
+    pic = pipeline(Lose("shop", 1, "Produce", nth=2), values="abc", every_ms=100, acks=0, linger_ms=0)
+    [scene] = lit(pic)
+    assert scene["kind"] == "MessageLost" and {"told/1", "lamp/truth", "lamp/lost"} <= in_the_light(pic, scene)
+    before = pic.scenes[: scene["step"]]
+    assert any(told[2] == "done" for each in before for told in each["space"]["told"])
+    assert all(each["space"]["untrue"] == 0 for each in before) and pic.scenes[-1]["space"]["untrue"] == 1
+
+
+def test_light_falls_on_the_two_copies_and_on_who_overtook_whom_once_each():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a", enable_idempotence=False)
+    assert [in_the_light(pic, scene) for scene in lit(pic)] == [{"log/0/0", "log/0/1", "lamp/once"}]
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
+    assert [in_the_light(pic, scene) for scene in lit(pic)] == [{"log/0/0", "log/0/1", "lamp/order"}]
+
+
+def test_what_the_program_was_told_stands_by_every_record_that_it_sent():
+    pic = pipeline(values="abc")
+    told = [scene["space"]["told"] for scene in pic.scenes]
+    assert told[-1] == [[n, letter, "done", False] for n, letter in enumerate("abc")]
+    assert {each[2] for scene in told[:-1] for each in scene} == {""}
 
 
 def test_a_full_batch_says_so():
