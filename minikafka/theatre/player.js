@@ -181,7 +181,7 @@
         span.textContent = s.more;
         node.append(span);
       }
-      node.setAttribute('class', s.mono ? 'mono' : '');
+      node.classList.toggle('mono', Boolean(s.mono));
       style.fontSize = `${s.size}px`;
       style.fontWeight = s.weight || 400;
       style.textAnchor = s.anchor || 'start';
