@@ -28,6 +28,7 @@ EVERY = [
     ("pipeline", turned_round),
     ("pipeline", three_partitions),
 ]
+DIMMED = "() => [...document.querySelectorAll('#drawing > .dim')].filter(e => e.style.display !== 'none').length"
 SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 
 
@@ -44,9 +45,9 @@ def chromium():
 def opened(chromium, tmp_path):
     pages = []
 
-    def open_(pic, width=960, theme="light"):
+    def open_(pic, width=960, theme="light", motion="reduce"):
         pic.save(tmp_path / "page.html")
-        page = chromium.new_page(viewport={"width": width, "height": 647}, color_scheme=theme, reduced_motion="reduce")
+        page = chromium.new_page(viewport={"width": width, "height": 647}, color_scheme=theme, reduced_motion=motion)
         pages.append(page)
         page.errors = []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
@@ -95,6 +96,21 @@ def test_stepping_back_shows_what_was_there(opened):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     assert page.eval_on_selector_all("#drawing > [data-shape]", visible) == then
+
+
+def test_what_a_step_is_about_is_lit_and_the_rest_dimmed_with_motion_as_without(opened):
+    pic = picture("commit", commit_first())
+    lit = next(scene["step"] for scene in pic.scenes if "light" in scene)
+    seen = []
+    for motion in ("reduce", "no-preference"):
+        page = opened(pic, motion=motion)
+        for _ in range(lit):
+            page.keyboard.press("ArrowRight")
+        if seen:  # what moves arrives by and by
+            page.wait_for_function(f"count => ({DIMMED})() === count", arg=seen[0])
+        seen.append(page.evaluate(DIMMED))
+        assert page.locator("#drawing .lit").count() > 0
+    assert seen[0] > 0
 
 
 def test_hovering_an_effect_marks_its_cause(opened):
