@@ -27,7 +27,7 @@ class CommitPlay(Play):
     story = CommitStory
     foot = (
         "Committed is the offset to read next. What is done and not committed comes again; what is committed and not "
-        "done is lost in a crash."
+        "done is lost if it stops there."
     )
 
     def scenario(self, scene: Scene) -> str:
@@ -180,10 +180,10 @@ def _named(name: str, space: dict[str, Any], asks: bool) -> tuple[str, ...]:
     """What a shaded span is called: what holds of it now, where a prediction still asks what comes of it."""
     if name == "lost":
         fact = f"committed, not in {space['table']}"
-        return (fact, "not done") if asks or space["comes_again"] else ("would be lost in a crash", "would be lost")
+        return (fact, "not done") if asks or space["comes_again"] else ("would be lost if it stopped", "would be lost")
     if asks:
         return "read, not committed", "not committed"
-    would = "would be repeated after a crash", "would be repeated", "repeated"
+    would = "would be repeated if it stopped", "would be repeated", "repeated"
     return ("comes again", "again") if space["comes_again"] else would
 
 

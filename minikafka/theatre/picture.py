@@ -77,7 +77,7 @@ class Picture:
     @property
     def crisis_ms(self) -> float | None:
         """When it comes to a head: the first step that is about something in particular, else the last trouble."""
-        lit = [scene["at"] for scene in self.scenes if "light" in scene]
+        lit = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]  # at the end there may be a summary
         trouble = [scene["at"] for scene in self.scenes if scene["trouble"]]
         return lit[0] if lit else trouble[-1] if trouble else None
 

@@ -5,14 +5,38 @@ A classic group is told in generations, a consumer group (KIP-848) in epochs.
 
 from __future__ import annotations
 
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Detail, Told
-from minikafka.theatre.rebalance_group import ShownMember
-from minikafka.theatre.rebalance_members import MemberStory, number_of
+from minikafka.theatre.rebalance_group import ShownMember, listed
+from minikafka.theatre.rebalance_members import LONG_MS, RECORDS, MemberStory, number_of
+from minikafka.theatre.rebalance_time import lasted_ms, seconds
 from minikafka.trace import Event
+
+ALIKE_MS = 100  # partitions that were not read for about as long are named together
 
 
 class RebalanceStory(MemberStory):
     """A group from its first member on."""
+
+    def ends(self, last: Scene) -> None:
+        """The partitions that nobody read for longest, if that was long."""
+        lanes = last["space"]["spans"]
+        unread_ms = {
+            label: lasted_ms("nobody", lanes.get(label, []), self.since_ms, last["at"])
+            for label in map(self.who.label, self.who.parts)
+        }
+        longest_ms = max(unread_ms.values(), default=0)
+        if longest_ms < LONG_MS:
+            return
+        which = [label for label, ms in unread_ms.items() if longest_ms - ms < ALIKE_MS]
+        words = f"In all, nobody read {listed(which)} for {seconds(longest_ms)}."
+        last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
+        last["light"] = [f"time/{label}/{part}" for label in which for part in ("name", "unread")] + [
+            f"time/{label}/{number}"
+            for label in which
+            for number, (_, _, what, _) in enumerate(lanes[label])
+            if what == "nobody"
+        ]
 
     def _derived(self, state: str) -> None:
         if not self.who.states_told:

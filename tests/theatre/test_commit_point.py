@@ -71,7 +71,7 @@ def test_what_a_crash_would_repeat_or_lose_is_shaded_between_committed_offset_an
     pic = picture("commit", commit_after())
     written = at(pic, "EffectWritten", 1)
     assert written["space"]["spans"] == {"lost": None, "again": [1, 2]}
-    assert span(pic, written, "again") == "would be repeated after a crash"
+    assert span(pic, written, "again") == "would be repeated if it stopped"
     shapes = drawn(pic, written)
     shaded, record = shapes["span/again"], shapes["record/0/1"]
     assert record["x"] - 5 <= shaded["x"] <= record["x"]
@@ -80,7 +80,7 @@ def test_what_a_crash_would_repeat_or_lose_is_shaded_between_committed_offset_an
     pic = picture("commit", commit_first())
     noted = at(pic, "OffsetCommitted", 1)
     assert noted["space"]["spans"] == {"lost": [1, 2], "again": None}
-    assert span(pic, noted, "lost") == "would be lost in a crash"
+    assert span(pic, noted, "lost") == "would be lost if it stopped"
     begins = at(pic, "PositionReset", 1)
     assert begins["space"]["spans"] == {"lost": None, "again": None}, "what would be lost is lost now"
 
@@ -89,7 +89,7 @@ def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_
     pic = picture("commit", commit_after())
     shown = [span(pic, scene, "again") for scene in pic.scenes if scene["at"] >= at(pic, "NodeCrashed")["at"]]
     assert shown[:4] == ["comes again"] * 4, "crash, restart, assignment, position"
-    assert shown[4] == "would be repeated after a crash", "handed over again"
+    assert shown[4] == "would be repeated if it stopped", "handed over again"
 
 
 def test_nothing_committed_means_all_from_the_start_comes_again_and_an_expired_commit_means_nothing_is_known():
@@ -106,7 +106,7 @@ def test_while_a_prediction_is_open_a_span_says_what_is_and_not_what_would_be():
                   surprise=lambda event: event.kind == "NodeCrashed")  # fmt: skip
     stop, decided = pic.scenes[pic.prediction.stop], pic.prediction.decided
     assert span(pic, stop, "again") == "read, not committed"
-    assert span(pic, pic.scenes[decided], "again") in (None, "comes again", "would be repeated after a crash")
+    assert span(pic, pic.scenes[decided], "again") in (None, "comes again", "would be repeated if it stopped")
 
 
 def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_twice():

@@ -8,6 +8,8 @@ from minikafka.course import demo
 from minikafka.course.rebalance_runs import newcomer
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
+from minikafka.theatre.rebalance_time import lasted_ms, seconds
+from tests.theatre import groups
 from tests.theatre.groups import GroupStory
 from tests.theatre.test_rebalance import A, B, C, member, scene, texts
 
@@ -53,10 +55,10 @@ def test_who_joined_says_for_whom_it_waits():
 
 
 def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(joins):
-    lit = [each for each in shown_busy().scenes if each.get("light")]
+    lit = [each for each in shown_busy().scenes[:-1] if each.get("light")]  # the end is lit for what came of it
     assert len(lit) == 1 and "All wait for B: it joins with its next poll." in lit[0]["sentence"]
     assert {"member/B", "coordinator", "time/P0", "part/P2"} <= set(lit[0]["light"])
-    assert not any(each.get("light") for each in joins.scenes), "here nobody is waited for"
+    assert not any(each.get("light") for each in joins.scenes[:-1]), "here nobody is waited for"
 
 
 def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
@@ -122,3 +124,11 @@ def test_kip_800_a_member_that_says_why_it_leaves_has_left_as_one_that_does_not(
         story.assign({A: [0, 1], B: [2, 3]})
         story.leave(B, why)
         assert member(picture("rebalance", story.events).scenes[-1], B)["life"] == "left"
+
+
+def test_at_the_end_it_says_which_partition_nobody_read_for_longest_and_lights_it():
+    last = picture("rebalance", groups.classic("range")).scenes[-1]
+    unread = {label: lasted_ms("nobody", spans, 0, last["at"]) for label, spans in last["space"]["spans"].items()}
+    longest = max(unread, key=lambda label: unread[label])
+    assert last["sentence"] == f"In all, nobody read {longest} for {seconds(unread[longest])}."
+    assert f"time/{longest}/unread" in last["light"]
