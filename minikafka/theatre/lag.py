@@ -177,6 +177,7 @@ class LagPlay(Play):
             half = text_width(words, 13, bold=True) / 2 / LEAST_STRETCH + 4
             middle = (x + x2) / 2 if x2 - x > 2 * half + 12 else x2 + half + 4
             middle = middle if middle + half <= field.right else x - half - 4
+            middle = max(middle, field.left + half)
             d.rect(f"{key}/paper", middle - half, y - 8, 2 * half, 16, "paper")
             d.text(f"{key}/words", middle, y + 5, words, size=13, bold=True, anchor="middle")
 
