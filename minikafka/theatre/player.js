@@ -58,7 +58,9 @@
       go.forEach(shape => there.delete(shape));
       states.push(new Map([...there].map(shape => [shape, known[shape]])));
     }
-    return { ...packed, states, known };
+    const lit = {};
+    for (const step in packed.lit) lit[step] = packed.lit[step].map(shapes => new Set(shapes));
+    return { ...packed, states, known, lit };
   }
 
   // What was played to the end once may stay in sight, faintly, behind the cursor's present.
@@ -81,6 +83,7 @@
     const svg = at('drawing');
     if (chosen !== layout) {
       layout = chosen;
+      // An image would hide the levers in it.
       svg.setAttribute('role', layout.known.some(shape => shape && shape.act) ? 'group' : 'img');
       elements.forEach(element => element && element.node.remove());
       elements = [];
@@ -235,10 +238,10 @@
   }
 
   function light(step) {
-    const [lit, outlined] = layout.lit[step] || [null, []];
+    const [lit, outlined] = layout.lit[step] || [null, new Set()];
     elements.forEach(({ node }, shape) => {
-      node.classList.toggle('dim', lit !== null && !lit.includes(shape));
-      (node.firstChild && node.tagName === 'g' ? node.firstChild : node).classList.toggle('lit', outlined.includes(shape));
+      node.classList.toggle('dim', lit !== null && !lit.has(shape));
+      (node.firstChild && node.tagName === 'g' ? node.firstChild : node).classList.toggle('lit', outlined.has(shape));
     });
     at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
   }
@@ -571,7 +574,6 @@
   function lever(node, s) {
     if (!s.act) { if (node.dataset.act) for (const name of ['data-act', 'role', 'tabindex', 'aria-label']) node.removeAttribute(name); return; }
     node.dataset.act = s.act;
-    at('drawing').setAttribute('role', 'group');  // an image would hide the levers in it
     node.setAttribute('role', 'button');
     node.setAttribute('tabindex', '0');
     node.setAttribute('aria-label', s.tip || s.act);
