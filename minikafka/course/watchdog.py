@@ -21,6 +21,7 @@ from typing import Any
 
 _LOOK_EVERY_SECONDS = 0.05
 _WALL = 10  # seconds on the wall for each second of CPU time
+_IDLE = 0.01  # of the wall: who computes more only waits for a turn on a busy machine
 _ALL_CALLS = 5  # CPU time of all calls together, as a multiple of one call's
 _WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
@@ -100,7 +101,7 @@ class Watchdog:
                 if self._closed.is_set() or self._began is None:
                     continue
                 cpu, wall = self._cpu() - self._began[0], time.monotonic() - self._began[1]
-                waits = wall > _WALL * self.seconds
+                waits = wall > _WALL * self.seconds and cpu < _IDLE * wall
                 if cpu > self.seconds:
                     self.over = f"it had not come back after {self.seconds:g} s. A loop that never ends?"
                 elif self._spent + cpu > _ALL_CALLS * self.seconds:
