@@ -1,4 +1,7 @@
-"""The solved edition of every lesson gets every verdict, and each of its cells shows the same when it is run twice."""
+"""The solved edition of every lesson gets every verdict, and each of its cells shows the same when it is run twice.
+
+What Spark shows depends on the machine: there each cell is run once.
+"""
 
 from json import loads
 
@@ -32,17 +35,19 @@ def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_sa
     cells = code_cells(book)
     book.cells += [new_code_cell(RECORD_VERDICTS), new_code_cell(TELL_VERDICTS)]
     before, after = len(book.cells) - 2, len(book.cells) - 1
+    times = 1 if uses_spark(path) else 2
     with kernel_for(book) as client:
         client.execute_cell(book.cells[before], before)
         for at, cell in cells:
             client.execute_cell(cell, at)
             first = shown(cell)
-            client.execute_cell(cell, at)
-            if not uses_spark(path) and "nbval-ignore-output" not in cell.metadata.get("tags", []):
+            if times == 2:
+                client.execute_cell(cell, at)
+            if "nbval-ignore-output" not in cell.metadata.get("tags", []):
                 assert shown(cell) == first, f"cell {cell.id} shows something else the second time"
         client.execute_cell(book.cells[after], after)
     verdicts = loads(book.cells[after].outputs[0].text)
     asked = [cell for _, cell in cells if ".check(" in cell.source or ".exit_ticket(" in cell.source]
-    assert len(verdicts) == 2 * len(asked)
+    assert len(verdicts) == times * len(asked)
     wrong = [f"{method}({first}): {said}" for _, method, first, right, said in verdicts if not right]
     assert not wrong, "\n".join(wrong)

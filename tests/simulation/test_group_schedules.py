@@ -1,4 +1,4 @@
-"""What a consumer group promises, over 1,000 seeded schedules of crashes, freezes, resets and delays; and that the
+"""What a consumer group promises, over 500 seeded schedules of crashes, freezes, resets and delays; and that the
 detectors would notice if it were broken.
 
 A failure prints its schedule. Schedule(number) replays it.
@@ -15,7 +15,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from tests.simulation.group_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 1000, 40
+SCHEDULES, CHUNK = 500, 40
 
 
 def broken(run):
