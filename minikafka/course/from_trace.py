@@ -38,7 +38,7 @@ def retention_decides(event: Event) -> bool:
 
 def closing(event: Event) -> bool:
     """A condition: with this event a consumer begins to close, by a commit or by giving up its partitions."""
-    return event.kind == "PartitionsRevoked" or event.kind == "CommitSent" and event.detail["how"] == "close"
+    return event.kind == "PartitionsRevoked" or (event.kind == "CommitSent" and event.detail["how"] == "close")
 
 
 def in_the_middle(event: Event) -> bool:

@@ -31,8 +31,8 @@ EXIT_TICKET = (
     Question(
         "half of all orders have the key megamart, and one member can't keep up with these alone",
         right=3,
-        why="3. Neither. One key has one partition, and a partition has one reader in a group: always one member has all "
-        "of megamart. A finer key helps.",
+        why="3. Neither. One key has one partition, and a partition has one reader in a group: one member always has "
+        "all of megamart. A finer key helps.",
         lesson="02",
     ),
     Question(
