@@ -32,7 +32,7 @@ TRANSITIONS = table("""
     Empty                member_joins       PreparingRebalance   the first member opens a rebalance
     Empty                deleted            Dead                 nobody came back and no offset is left
     PreparingRebalance   all_joined         CompletingRebalance  everyone is in, the leader must assign
-    PreparingRebalance   rebalance_timeout  CompletingRebalance  those who did not join again are out
+    PreparingRebalance   rebalance_timeout  CompletingRebalance  dynamic members who did not join again are out
     PreparingRebalance   nobody_joined      Empty                the last member is gone, offsets stay until they expire
     CompletingRebalance  leader_assigned    Stable               every member gets its partitions
     CompletingRebalance  member_joins       PreparingRebalance   the assignment would be stale: start over

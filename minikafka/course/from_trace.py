@@ -36,9 +36,9 @@ def retention_decides(event: Event) -> bool:
     return event.kind == "LogStartOffsetAdvanced"
 
 
-def before_the_return(event: Event) -> bool:
-    """A condition: in this event a broker deletes the offset of a group that has had no member for too long."""
-    return event.kind == "OffsetsExpired"
+def closing(event: Event) -> bool:
+    """A condition: with this event a consumer begins to close, by a commit or by giving up its partitions."""
+    return event.kind == "PartitionsRevoked" or (event.kind == "CommitSent" and event.detail["how"] == "close")
 
 
 def in_the_middle(event: Event) -> bool:

@@ -47,13 +47,16 @@ def shares(cluster: Cluster, group: str = "billing") -> str:
     return " | ".join(" ".join(map(str, share)) or "nothing" for share in sorted(given, key=lambda s: (not s, s)))
 
 
-def gone(what_happens: Callable[[Cluster, Any], None], seconds: int = 80, **settings: Any) -> Cluster:
-    """A and B read a partition each, an order comes in every second. After 15 s this happens to A."""
+def gone(
+    what_happens: Callable[[Cluster, Any], None], seconds: int = 80, later_s: float = 0, **settings: Any
+) -> Cluster:
+    """A and B read a partition each, an order comes in every second. After 15 s, or later, this happens to A."""
     cluster = Cluster(seed=6)
     cluster.create_topic("orders", partitions=2)
     shop = cluster.producer(client_id="shop")
     members = start_members(cluster, "AB", **settings)
     sell(cluster, shop, GONE_AFTER_S)
+    cluster.run(seconds=later_s)
     what_happens(cluster, members["A"])
     sell(cluster, shop, seconds)
     return cluster

@@ -29,10 +29,10 @@ EXIT_TICKET = (
         "is paid twice. A group that commits after its work does it at least once.",
     ),
     Question(
-        "half of all orders have the key megamart, and the member with its partition is too slow",
+        "half of all orders have the key megamart, and one member can't keep up with these alone",
         right=3,
-        why="3. Neither. One key has one partition, and a partition has one reader in a group. More of both help the "
-        "other keys. A finer key helps megamart.",
+        why="3. Neither. One key has one partition, and a partition has one reader in a group: one member always has "
+        "all of megamart. A finer key helps.",
         lesson="02",
     ),
     Question(

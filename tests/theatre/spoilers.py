@@ -33,7 +33,7 @@ IN_THE_FRAME = {
 ON_THE_PAGE = {
     ("05-who-run", "the classic protocol the"): "that it is the classic protocol is no answer",
     ("06-static-change", "there are two rebalances"): "said of cooperative groups, before",
-    ("06-move-run", "a b and c"): "the members' names",
+    ("06-move-run", "b c and d"): "the members' names",
     ("06-roll-run", "is due every 5"): "how often heartbeats are due",
     ("07-saw-run", "ten orders a second"): "the question's own numbers",
     ("07-saw-run", "orders a second come"): "the question's own numbers",
