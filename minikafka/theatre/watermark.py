@@ -29,6 +29,10 @@ class WatermarkPlay(Play):
         "the next one writes by it, and the one after that drops by it."
     )
 
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        if self.cast["mode"] == "complete":
+            self.foot = "Complete writes every window each time: the watermark closes none."
+
     def scenario(self, scene: Scene) -> str:
         rows = scene["space"]["rows"]
         parts = [f"windows of {self.cast['size']} minutes", f"delay {self.cast['delay']} minutes"]
@@ -49,7 +53,7 @@ class WatermarkPlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d, space = drawing, scenes[-1]["space"]
-        self.left, self.right = (92.0, d.width - 64.0) if d.narrow else (116.0, d.width - 112.0)
+        self.left, self.right = (92.0, d.width - 74.0) if d.narrow else (126.0, d.width - 112.0)
         self.first = self.cast["windows"][0] if self.cast["windows"] else 0
         self.last = (self.cast["windows"][-1] if self.cast["windows"] else 0) + self.cast["size"]
         bottom = ROWS + self.cast["batches"] * ROW
