@@ -266,6 +266,8 @@ def levers(lab: Lab, seen: Seen) -> Any:
 
     A run takes some seconds; one that has been seen is not run again.
     """
+    from pyspark.sql import SparkSession
+
     from minikafka.theatre.live_watermark import WatermarkLive
 
     orders = tuple(order for batch in seen.batches for order in batch.orders)
@@ -273,6 +275,8 @@ def levers(lab: Lab, seen: Seen) -> Any:
 
     def rerun(shown: Sequence[Order], mode: str, delay: int) -> Sequence[Event]:
         key = (tuple(shown), mode, delay)
+        if key not in known and SparkSession.getActiveSession() is None:
+            raise RuntimeError("Spark has stopped: run the notebook again from its beginning.")
         if key not in known:
             known[key] = trace(watch(lab, shown, mode, delay))
         return known[key]

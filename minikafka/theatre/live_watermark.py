@@ -23,6 +23,7 @@ class WatermarkLive:
     """rerun(orders, mode, delay): the trace of a run with the orders arriving in this order.
 
     later(orders, name): the same orders, with one of them a micro-batch later. orders: (name, minute of the event).
+    RuntimeErrors of rerun are shown.
     """
 
     def __init__(self, rerun: Rerun, later: Callable[[Sequence[Order], str], Sequence[Order]], orders: Sequence[Order],
@@ -32,39 +33,47 @@ class WatermarkLive:
         self.rerun, self.later, self.first = rerun, later, tuple(orders)
         self.orders: Sequence[Order] = self.first
         wide = ipywidgets.Layout(width="220px")
-        self.mode = ipywidgets.Dropdown(options=list(modes), description="output mode", layout=wide)
+        self.mode = ipywidgets.Dropdown(options=list(modes), description="mode", layout=wide)
         delays = [(f"{minutes} minutes", minutes) for minutes in DELAYS]
         self.delay = ipywidgets.Dropdown(options=delays, value=delay, description="delay", layout=wide)
         reset = ipywidgets.Button(description="as it was", layout=ipywidgets.Layout(width="auto"))
         reset.on_click(lambda _: self.reset())
         for control in (self.mode, self.delay):
-            control.observe(lambda change: self._show(), names="value")
+            control.observe(lambda change: self._show(self.orders), names="value")
         self.line, self.stage = ipywidgets.HTML(), Stage(self._clicked)
         self.box = ipywidgets.VBox([ipywidgets.HBox([self.mode, self.delay, reset]), self.line])
-        self._show()
+        self._show(self.first)
 
-    def press(self, name: str, at_ms: float | None = None) -> None:
-        """What a click on an order does; the picture goes on from the moment that it showed."""
-        self.orders = self.later(self.orders, name)
-        self._show(at_ms)
+    def press(self, name: str) -> None:
+        """What a click on an order does."""
+        self._show(self.later(self.orders, name))
 
     def reset(self) -> None:
         """All orders come as they came at first."""
-        self.orders = self.first
-        self._show()
+        self._show(self.first)
 
     def _clicked(self, act: str, at_ms: float) -> None:
-        self.press(act.removeprefix("later "), at_ms)
+        self.press(act.removeprefix("later "))
 
-    def _show(self, at_ms: float | None = None) -> None:
+    def _show(self, orders: Sequence[Order]) -> None:
+        """The picture of this run, which plays from where it differs from the one that was shown."""
         from minikafka.theatre import picture
 
-        if self.stage.first is not None:
+        before = self.picture.scenes if self.stage.first is not None else []
+        if before:
             self.stage.say(BUSY)
-        trace = self.rerun(self.orders, self.mode.value, self.delay.value)
+        try:
+            trace = self.rerun(orders, self.mode.value, self.delay.value)
+        except RuntimeError as error:  # it can't run now: say so and keep the picture
+            self.line.value = f"<b>{escape(str(error))}</b>"
+            self.stage.say(str(error))
+            return
+        self.orders = orders
         self.picture: Picture = picture("watermark", trace, live=True)
         self.line.value = "<br>".join(f"<code>{escape(line)}</code>" for line in self.code)
-        self.stage.show(self.picture, at_end=at_ms is None, at_ms=at_ms)
+        pairs = zip(before, self.picture.scenes, strict=False)
+        differs = next((now["at"] for was, now in pairs if was["sentence"] != now["sentence"]), None)
+        self.stage.show(self.picture, at_end=differs is None, at_ms=None if differs is None else differs - 1)
 
     @property
     def code(self) -> list[str]:

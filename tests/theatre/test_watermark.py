@@ -1,7 +1,9 @@
 """Event time and watermark: the picture of what Spark did with twelve orders (tests/spark lets Spark do it again)."""
 
 import json
+import re
 import shutil
+from html import unescape
 
 import pytest
 
@@ -146,6 +148,9 @@ def test_a_click_on_an_order_lets_it_come_a_micro_batch_later(live):
     live.stage.clicked.value = json.dumps({"act": "later H", "at": 0, "turn": 1})
     assert live.asked_for[-1] == (LATE, "append", 10) and live.picture.digest != before
     assert "A B C D E F G I J K H L" in live.line.value
+    sent = json.loads(unescape(re.search(r'data-play="(.*?)"', live.stage.data.value)[1]))
+    begins = at(live.picture, "MicroBatchBegan", "G, I and J")["step"]  # the first micro-batch that differs
+    assert sent["begin"] == begins - 1
     live.reset()
     assert live.asked_for[-1] == (ORDERS, "append", 10) and live.picture.digest == before
 
@@ -155,6 +160,16 @@ def test_mode_and_delay_are_levers_that_print_their_line(live):
     live.delay.value = 20
     assert live.asked_for[-1] == (ORDERS, "update", 20)
     assert ".outputMode(&quot;update&quot;)" in live.line.value and "20 minutes" in live.line.value
+
+
+def test_a_run_that_fails_is_told_and_the_picture_and_the_orders_stay(live):
+    def stopped(orders, mode, delay):
+        raise RuntimeError("Spark has stopped")
+
+    before, live.rerun = live.picture.digest, stopped
+    live.press("H")
+    assert "Spark has stopped" in live.line.value and "Spark has stopped" in live.stage.data.value
+    assert live.picture.digest == before and live.orders == ORDERS
 
 
 def test_each_order_of_a_live_picture_is_a_lever(live):
