@@ -80,6 +80,13 @@ SENTENCES = {
     "CommitFailed": "commit of {offsets} failed with {error}",
     "PollOverdue": "has not polled in time: {why}",
     "RecordsProcessed": "processed offsets {offsets} of {topic}-{partition}",
+    # a query of Spark's, as the course tells it
+    "MicroBatchBegan": "micro-batch {batch} began with watermark {watermark}",
+    "RowCounted": "{order} counted in the window of minute {window}",
+    "RowDropped": "{order} dropped: its window ended before the watermark",
+    "WindowWritten": "the window of minute {window} written with {count}",
+    "WindowForgotten": "the window of minute {window} is no longer in state",
+    "WatermarkMoved": "the watermark moved to minute {to}",
     # simulation
     "EffectWritten": "wrote {key} to {table}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka import Cluster
-from minikafka.course import demo
+from minikafka.course import demo, event_time
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_that_has_stopped
@@ -155,6 +155,12 @@ def lag_and_capacity() -> str:
     return cluster.play("lag").svg()
 
 
+def event_time_and_watermark() -> str:
+    """Lesson 18: three micro-batches, and in the third an order of the first window."""
+    played = event_time.RECORDED.play()
+    return played.svg(next(scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3))
+
+
 HOOKS = {
     "00": start_here,
     "01": the_log,
@@ -165,6 +171,7 @@ HOOKS = {
     "06": rebalancing,
     "07": lag_and_capacity,
     "17": a_query_that_has_stopped,
+    "18": event_time_and_watermark,
 }
 ALL = HOOKS | {"hero": hero}
 

@@ -191,6 +191,11 @@ class Lab:
     def __repr__(self) -> str:
         return f"Lab {self.name}: {len(self._topics)} topics, {self._checkpoints} checkpoints"
 
+    @property
+    def bootstrap(self) -> str:
+        """The cluster's address, host:port."""
+        return self._kafka.bootstrap
+
     def topic(self, name: str, partitions: int = 3, configs: Mapping[str, str] | None = None) -> str:
         """A new, empty topic that can be used; returns its name on the cluster.
 

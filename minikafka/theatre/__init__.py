@@ -19,12 +19,14 @@ from minikafka.theatre.play import Play, fold
 from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.theatre.text import readable
+from minikafka.theatre.watermark import WatermarkPlay
 from minikafka.trace import Event
 
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 
 PLAYS: dict[str, type[Play]] = {
-    play.story.name: play for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay)
+    play.story.name: play
+    for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay, WatermarkPlay)
 }
 
 

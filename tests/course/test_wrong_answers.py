@@ -7,9 +7,9 @@ import pytest
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
-LESSONS = ("01", "02", "03", "04", "05", "06", "07", "17")
+LESSONS = ("01", "02", "03", "04", "05", "06", "07", "17", "18")
 ANSWERS = {number: importlib.import_module(f"tests.course.wrong_answers.lesson_{number}").ANSWERS for number in LESSONS}
-SPARK = ("17", 1)
+SPARK = {("17", 1), ("18", 2)}
 
 
 def each(kind):
@@ -17,7 +17,7 @@ def each(kind):
         for exercise, found in getattr(answers, kind).items():
             for answer in found:
                 shown = called(answer[0] if kind == "rejected" else answer)
-                marks = [pytest.mark.spark] if (lesson, exercise) == SPARK else []
+                marks = [pytest.mark.spark] if (lesson, exercise) in SPARK else []
                 yield pytest.param(lesson, exercise, answer, id=f"{lesson}/{exercise}-{shown}", marks=marks)
 
 

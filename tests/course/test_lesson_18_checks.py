@@ -1,0 +1,77 @@
+"""Lesson 18's checks beside tests/course/wrong_answers: the solutions, stubs, and what is of the wrong kind."""
+
+import pytest
+
+from minikafka.course import lessons
+from tests.course.answers import solution, verdict
+
+
+def the_solution(exercise, name):
+    pytest.importorskip("pyspark")
+    names = {}
+    exec("from pyspark.sql import functions as F", names)
+    exec(lessons.solutions("18")[str(exercise)], names)
+    return names[name]
+
+
+def test_the_solution_of_exercise_1_is_right():
+    said = verdict("18", 1, solution("18", 1, "micro_batches"))
+    assert said.right and "scenarios tried" in str(said)
+    assert str(said).splitlines()[1:] == [
+        "  1  the watermark of each micro-batch",
+        "  2  windows are written when they are over, with all that counted",
+        "  3  what comes too late is dropped",
+    ]
+
+
+@pytest.mark.spark
+def test_the_solution_of_exercise_2_is_right(spark):
+    said = verdict("18", 2, the_solution(2, "hourly"))
+    assert said.right, said
+    assert "each hour has its orders, each once" in str(said)
+
+
+def test_a_stub_is_not_an_attempt():
+    def hourly(orders):
+        """..."""
+        ...
+
+    assert not verdict("18", 1, hourly).attempted
+    assert not verdict("18", 2, hourly).attempted
+
+
+def test_the_worked_examples_of_exercise_1_are_true():
+    truth = lessons.lesson("18")._module.truth
+    early, late = [[2, 6, 12], [21], [8, 25], []], [[2, 6, 12], [21], [25], [8]]
+    assert truth(early, 10, 10) == [(0, [], []), (2, [], []), (11, [], [(0, 3)]), (15, [], [])]
+    assert truth(late, 10, 10) == [(0, [], []), (2, [], []), (11, [], [(0, 2)]), (15, [8], [])]
+
+
+def failing(batches, delay, size):
+    raise IndexError("nothing here")
+
+
+def endless(batches, delay, size):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (failing, "it raised IndexError: nothing here"),
+        (endless, "it had not come back after 2 s"),
+        (lambda batches, delay, size: 7, "it returned 7, and should return a list"),
+        (lambda batches, delay, size: [(0, 0, 0)] * len(batches), "dropped and written should be lists"),
+        (7, "this is 7, not micro_batches"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_met_calmly(answer, words):
+    said = verdict("18", 1, answer)
+    assert not said.right and words in str(said), said
+
+
+def test_exercise_2_without_a_session_says_so(monkeypatch):
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", classmethod(lambda cls: None))
+    assert "there is no Spark session" in str(verdict("18", 2, lambda orders: orders))
