@@ -1,6 +1,8 @@
 """The brokers of docker/compose.yaml, run: three copies of every record, and nothing left when they stop."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,8 +14,12 @@ from kafka.admin import ConfigResource
 from kafka.errors import KafkaError
 
 from minikafka.course import compose
+from minikafka.course.connect import VARIABLE
+from minikafka.course.contents import contents
 from minikafka.course.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
 from tests.kafka import java_missing, kafka_jars
+from tests.notebooks.running import code_cells, kernel_for, lessons, number, read, shown
+from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = {"kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool"}
@@ -94,6 +100,44 @@ def test_a_second_cluster_says_which_port_is_taken(cluster):
     with pytest.raises(NotStarted, match=r"port 19091 of 127\.\S+, which kafka-1 wants, is taken") as raised:
         JvmCluster(cluster.address).start()
     assert f"MINIKAFKA_BOOTSTRAP={cluster.bootstrap}" in str(raised.value)
+
+
+def at_work():
+    """The commands of lesson 16's section "At work", as words."""
+    block = re.search(r"```\n(.*?)```", contents()["16"].section("at work").text, re.DOTALL)[1]
+    return [shlex.split(line) for line in block.splitlines()]
+
+
+@pytest.mark.java
+@without_java
+def test_the_commands_of_lesson_16_run_one_after_another(cluster):
+    said = {}
+    for script, *words in at_work():
+        here = [cluster.bootstrap if word == "H" else word for word in words]
+        command = cluster._java(kafka_jars(), SCRIPTS[script], *here)
+        done = subprocess.run(command, input="alice:paid\n", capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{script} {' '.join(words)}: {done.stdout}{done.stderr}"
+        said[script] = done.stdout
+    assert "payments:" in said["kafka-get-offsets.sh"]
+    assert "paid" in said["kafka-console-consumer.sh"]
+    assert "audit" in said["kafka-consumer-groups.sh"]
+
+
+@pytest.mark.java
+@without_java
+@pytest.mark.timeout(1200)
+def test_lesson_16_shows_the_same_on_three_brokers(cluster, monkeypatch):
+    monkeypatch.setenv(VARIABLE, cluster.bootstrap)
+    (path,) = [path for path in lessons() if number(path) == "16"]
+    book = read(path)
+    stored = {cell.id: shown(cell) for _, cell in code_cells(book)}
+    with kernel_for(book) as client:
+        for at, cell in code_cells(book):
+            client.execute_cell(cell, at)
+            if cell.id == "start":
+                assert shown(cell)[0][1].startswith("Cluster: the one that MINIKAFKA_BOOTSTRAP names, over TCP.")
+            else:
+                assert shown(cell) == stored[cell.id], cell.id
 
 
 @pytest.mark.java
