@@ -47,10 +47,10 @@ SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "t
 
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.
-FIRST = ("tests/notebooks/test_solved", "tests/clients/test_groups.py", "tests/simulation/test_group_schedules.py",
-         "tests/course/test_wrong_answers.py", "tests/course/test_claims_06", "tests/notebooks/test_stored",
-         "tests/course/test_claims_05", "tests/spark/", "tests/theatre/test_browser.py",
-         "tests/theatre/test_lessons")  # fmt: skip
+FIRST = ("tests/notebooks/test_solved", "tests/docker/test_jvm", "tests/clients/test_groups.py",
+         "tests/simulation/test_group_schedules.py", "tests/course/test_wrong_answers.py",
+         "tests/course/test_claims_06", "tests/notebooks/test_stored", "tests/course/test_claims_05", "tests/spark/",
+         "tests/theatre/test_browser.py", "tests/theatre/test_lessons")  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
