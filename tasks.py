@@ -3,6 +3,7 @@
     python3 tasks.py lab          set up, then open the course        (Windows: py tasks.py lab)
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
     python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
+    python3 tasks.py kafka        Apache Kafka: the three brokers of docker/compose.yaml, without Docker
     python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
     python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
@@ -270,6 +271,22 @@ def reachable(url):
         return False
 
 
+# --- kafka ------------------------------------------------------------------------------------------------------------
+
+
+def kafka(args):
+    """The brokers of docker/compose.yaml on the JVM, until Ctrl-C."""
+    install(["lab"], SIZES["lab"])
+    if not args:
+        for note in fetch_kafka():
+            raise Stop(note)
+    # Ctrl-C is the cluster's to handle; we wait until it has stopped.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    process = subprocess.Popen([str(venv_python()), "-m", "minikafka.course.jvm_cluster", *args], cwd=ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    return process.wait()
+
+
 # --- test, bench, soak, notebooks -------------------------------------------------------------------------------------
 
 
@@ -396,8 +413,8 @@ def clean(args):
 
 
 TASKS = {
-    "lab": lab, "setup": setup, "wheels": wheels, "test": test, "quick": quick, "bench": bench, "soak": soak,
-    "notebooks": notebooks, "clean": clean,
+    "lab": lab, "setup": setup, "wheels": wheels, "kafka": kafka, "test": test, "quick": quick, "bench": bench,
+    "soak": soak, "notebooks": notebooks, "clean": clean,
 }  # fmt: skip
 
 

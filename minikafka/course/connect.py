@@ -7,7 +7,8 @@
 
 Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a child process, which goes when the
 kernel goes.
-MINIKAFKA_BOOTSTRAP=host:port,host:port names any other cluster: Apache Kafka, or one for a whole class.
+MINIKAFKA_BOOTSTRAP names any other cluster: `docker` or `jvm`, the three brokers of docker/compose.yaml in Docker or
+started by `make kafka`, or host:port,host:port, such as one for a whole class.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 from functools import cache
 from typing import Any
 
+from minikafka.course import compose
 from minikafka.server.embedded import Served
 from minikafka.simulation.serializers import serialize
 
@@ -25,14 +27,25 @@ VARIABLE = "MINIKAFKA_BOOTSTRAP"
 _OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
 _NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
 _NOBODY = """minikafka: nobody answers at {bootstrap}, which {variable} names.
-  Start that cluster, or unset {variable}: the notebook then starts a small Kafka of its own."""
+  {how}, or unset {variable}: the notebook then starts a small Kafka of its own."""
+
+# Both have the addresses of the compose file; how to start them differs.
+STARTED_BY = {
+    "docker": "docker compose -f docker/compose.yaml up --detach --wait",
+    "jvm": "make kafka   (Windows: py tasks.py kafka)",
+}
 
 _ANSWER_WITHIN_MS = 10_000
 
 
-def named() -> str:
-    """The cluster that the environment names, or an empty text."""
+def choice() -> str:
+    """What the environment says: docker, jvm, addresses, or an empty text."""
     return os.environ.get(VARIABLE, "").strip()
+
+
+def named() -> str:
+    """The addresses of the cluster that the environment names, or an empty text."""
+    return compose.bootstrap() if choice() in STARTED_BY else choice()
 
 
 def bootstrap() -> str:
@@ -81,7 +94,9 @@ class Connection:
         try:
             self.admin(bootstrap_timeout_ms=_ANSWER_WITHIN_MS).close()
         except KafkaError as error:
-            raise NobodyAnswers(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE)) from error
+            starts = STARTED_BY.get(choice())
+            how = f"Start it:  {starts}" if starts else "Start that cluster"
+            raise NobodyAnswers(_NOBODY.format(bootstrap=self.bootstrap, variable=VARIABLE, how=how)) from error
 
     def producer(self, **configs: Any) -> Any:
         """A KafkaProducer."""

@@ -13,14 +13,17 @@ import platform
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 
-from minikafka.course.spark import SparkMissing, require_java, require_pyspark
+from minikafka.course import asking, compose, connect
+from minikafka.course.spark import SparkMissing, packages, require_java, require_pyspark
 
 PORT = 9092
 GIGABYTE = 1_000_000_000
@@ -77,7 +80,10 @@ def examine() -> Report:
         _port,
         _java,
         _pyspark,
+        _connector,
         _docker,
+        _three_ports,
+        _cluster,
     ]
     return Report(fact for look in looks for fact in look())
 
@@ -188,6 +194,91 @@ def _pyspark() -> Iterator[Fact]:
         yield Fact("PySpark", "not installed", False, needed=False, fix=f"for lessons 17-20. {missing}")
 
 
+def _connector() -> Iterator[Fact]:
+    """The connector that Spark would load: of PySpark's own line (4.0), and for its Scala (2.13)."""
+    pyspark = _version("pyspark")
+    if not pyspark:
+        return
+    jars = Path(_folder_of("pyspark"), "jars").glob("spark-sql-kafka-0-10_*.jar")
+    text = packages() or " ".join(sorted(jar.name for jar in jars))
+    found = [" ".join(each) for each in re.findall(r"(spark-sql-kafka-0-10_[\d.]+)[:-]([\d.]*\d)", text)]
+    line = pyspark.rpartition(".")[0]
+    fix = "unset MINIKAFKA_SPARK_PACKAGES: the course then takes the connector that fits"
+    if not found:
+        yield Fact("Spark's Kafka connector", "none in PySpark's folder jars", False, needed=False, fix=fix)
+        return
+    good = all(re.fullmatch(rf"spark-sql-kafka-0-10_2\.13 {re.escape(line)}\.\d+", each) for each in found)
+    what = ", ".join(found) if good else f"{', '.join(found)}, and PySpark is {pyspark} with Scala 2.13"
+    yield Fact("Spark's Kafka connector", what, good, needed=False, fix=fix)
+
+
+def _folder_of(package: str) -> str:
+    spec = find_spec(package)
+    assert spec and spec.submodule_search_locations
+    return spec.submodule_search_locations[0]
+
+
+_WITHOUT_DOCKER = "or without Docker, the same brokers: make kafka (Windows: py tasks.py kafka)"
+
+
 def _docker() -> Iterator[Fact]:
+    """The program alone is not enough: its engine must run, and know Compose."""
     docker = shutil.which("docker")
-    yield Fact("Docker", f"found ({docker})" if docker else "none, and no lesson needs it")
+    if docker is None:
+        yield Fact("Docker", "none, and no lesson needs it: make kafka starts Apache Kafka without")
+    elif not _runs(docker, "version"):
+        fix = f"start Docker Desktop (Linux: sudo systemctl start docker),\n{_WITHOUT_DOCKER}"
+        yield Fact("Docker", f"{docker} is there, and its engine does not answer", False, needed=False, fix=fix)
+    elif not _runs(docker, "compose", "version"):
+        fix = f"install Docker Compose (Debian, Ubuntu: sudo apt install docker-compose-v2),\n{_WITHOUT_DOCKER}"
+        yield Fact("Docker", f"{docker} runs, and knows no Compose", False, needed=False, fix=fix)
+    else:
+        yield Fact("Docker", f"runs ({docker})")
+
+
+def _runs(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _three_ports() -> Iterator[Fact]:
+    """Those at which programs find the brokers of docker/compose.yaml, in Docker or by make kafka."""
+    addresses = [broker.address for broker in compose.brokers()]
+    taken = [address for address in addresses if asking.listens(address)]
+    strangers = [address for address in taken if asking.brokers(address) is None]
+    ports = ", ".join(address.rpartition(":")[2] for address in addresses)
+    if strangers:
+        port = strangers[0].rpartition(":")[2]
+        fix = f"stop that program, if you want Apache Kafka itself. It tells its name:  lsof -i :{port}"
+        yield Fact(f"ports {ports}", f"{port} is in use by a program that is no Kafka", False, needed=False, fix=fix)
+    else:
+        yield Fact(f"ports {ports}", "Apache Kafka answers there: MINIKAFKA_BOOTSTRAP=jvm uses it" if taken else "free")
+
+
+def _cluster() -> Iterator[Fact]:
+    """The cluster of the switch: somebody must answer, and each broker must be where the cluster says that it is."""
+    named = connect.named()
+    if not named:
+        return
+    what = f"cluster {connect.choice()}"
+    told = next(filter(None, map(asking.brokers, named.split(","))), None)
+    if told is None:
+        start = connect.STARTED_BY.get(connect.choice(), "start it")
+        fix = f"{start}, or unset {connect.VARIABLE}: notebooks then start a small Kafka of their own"
+        yield Fact(what, f"nobody answers at {named}", False, fix=fix)
+        return
+    lost = [address for address in told if not asking.listens(address)]
+    if not lost:
+        yield Fact(what, f"{len(told)} brokers, all within reach" if len(told) > 1 else "one broker, within reach")
+        return
+    found = f"it answers, and says that a broker is at {lost[0]}, where nobody is reached from here"
+    fix = "let it advertise an address that means the broker to this machine, too:\n" + "\n".join(
+        (
+            "docker/compose.yaml, make kafka:  KAFKA_HOST=ADDRESS before the command",
+            "minikafka serve:                  --advertised-host ADDRESS",
+            "any other:                        advertised.listeners; or that broker is down, or a firewall is between",
+        )
+    )
+    yield Fact(what, found, False, fix=fix)

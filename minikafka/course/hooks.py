@@ -12,6 +12,7 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.course import demo, event_time
+from minikafka.course.cluster_picture import three_brokers
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_that_has_stopped
@@ -170,6 +171,7 @@ HOOKS = {
     "05": consumer_groups,
     "06": rebalancing,
     "07": lag_and_capacity,
+    "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,
 }

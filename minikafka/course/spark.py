@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
 
+# Where the lessons' queries run: here, unless this variable names a cluster of Spark's own, spark://HOST:PORT.
+MASTER = "local[2]"
+MASTER_VARIABLE = "MINIKAFKA_SPARK_MASTER"
+
 JAVA_VERSIONS = (17, 21)
 DRIVER_MEMORY = "1g"
 
@@ -70,6 +74,7 @@ class SparkMissing(RuntimeError):
 
 def session(name: str = "minikafka") -> Any:
     """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB, UTC, no UI, no log lines in cells.
+    MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes two cores of that cluster instead of two threads.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
     """
@@ -82,7 +87,7 @@ def session(name: str = "minikafka") -> Any:
         return active
     require_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(name).master("local[2]")
+    builder = SparkSession.builder.appName(name).master(master())
     for key, value in settings().items():
         builder = builder.config(key, value)
     print("Spark starts: 5 to 15 seconds (the very first time it also fetches its Kafka connector, 63 MB).")
@@ -104,16 +109,21 @@ def packages() -> str:
     return os.environ.get(VARIABLE, PACKAGES).strip()
 
 
+def master() -> str:
+    """Spark's master: local, or the one that the environment names."""
+    return os.environ.get(MASTER_VARIABLE, "").strip() or MASTER
+
+
 def settings() -> dict[str, str]:
     """What a lab's session sets."""
+    here = {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
     found = {
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.host": "localhost",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **(here if master() == MASTER else {"spark.cores.max": "2"}),  # workers elsewhere must reach the driver
     }
     return {**found, "spark.jars.packages": packages()} if packages() else found
 
@@ -129,15 +139,22 @@ def require_pyspark() -> None:
 
 def require_java() -> int:
     """Java's major version. Raises SparkMissing when there is none, or one that this Spark doesn't run on."""
-    java = _java()
+    java, major = java_version()
     if java is None:
         raise SparkMissing(_NO_JAVA.format(found="there is none here"))
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    match = re.search(r'version "(?:1\.)?(\d+)', said)
-    major = int(match[1]) if match else 0
     if major not in JAVA_VERSIONS:
         raise SparkMissing(_NO_JAVA.format(found=f"this one is Java {major or '?'} ({java})"))
     return major
+
+
+def java_version() -> tuple[str | None, int]:
+    """(path, major version) of the Java that programs started here would find; (None, 0) without one."""
+    java = _java()
+    if java is None:
+        return None, 0
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    return java, int(match[1]) if match else 0
 
 
 def _java() -> str | None:

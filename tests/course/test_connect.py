@@ -110,6 +110,19 @@ def test_where_nobody_answers_it_says_so_and_what_to_do(monkeypatch):
     assert raised.value._render_traceback_() == str(raised.value).splitlines()
 
 
+@pytest.mark.parametrize(
+    ("choice", "fix"), [("docker", "Start it:  docker compose -f docker/"), ("jvm", "Start it:  make kafka")]
+)
+def test_docker_and_jvm_name_the_brokers_of_the_compose_file(monkeypatch, choice, fix):
+    monkeypatch.setenv(VARIABLE, choice)
+    monkeypatch.setenv("KAFKA_HOST", "127.254.254.1" if sys.platform == "linux" else "localhost")
+    monkeypatch.setattr(switch, "_ANSWER_WITHIN_MS", 200)
+    assert bootstrap() == switch.compose.bootstrap() and bootstrap().count(",") == 2
+    with pytest.raises(NobodyAnswers) as raised:
+        connect()
+    assert fix in str(raised.value)
+
+
 def test_text_and_dicts_go_out_as_in_the_simulation_and_come_back_as_bytes(named):
     kafka = Connection(named)
     create(kafka, "switch-orders", partitions=2)

@@ -1,11 +1,17 @@
 """The doctor names what is missing and the exact fix, and lets you go on when only Spark's lessons lack something."""
 
+import os
 import socket
+import threading
 import webbrowser
+from types import SimpleNamespace
+
+import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import doctor
 from minikafka.course.doctor import Fact, Report
+from minikafka.server.embedded import Served
 
 
 def test_this_machine_can_run_the_lessons_without_spark(capsys):
@@ -57,3 +63,141 @@ def test_the_last_line_says_what_can_run():
     assert str(Report([good])).endswith("All lessons can run here.")
     assert "The lessons without Spark can run here." in str(Report([good, note]))
     assert str(Report([note, bad])).endswith("then ask the doctor again.")
+
+
+# --- a real cluster ---
+
+
+def fact(look):
+    (found,) = look()
+    return found
+
+
+def a_program(folder, name, script):
+    """An executable of this name; the folder is to be the PATH."""
+    program = folder / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_an_old_java_is_named(monkeypatch, tmp_path):
+    a_program(tmp_path, "bin/java", "echo 'openjdk version \"11.0.2\" 2019-01-15' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    java = fact(doctor._java)
+    assert not java.good and "this one is Java 11" in java.fix
+
+
+@pytest.mark.parametrize(
+    "packages",
+    ["org.apache.spark:spark-sql-kafka-0-10_2.13:3.5.1", "org.apache.spark:spark-sql-kafka-0-10_2.12:4.0.0"],
+)
+def test_a_connector_of_another_spark_or_scala_is_a_note(monkeypatch, packages):
+    pytest.importorskip("pyspark")
+    assert fact(doctor._connector).good
+    monkeypatch.setenv("MINIKAFKA_SPARK_PACKAGES", packages)
+    connector = fact(doctor._connector)
+    assert not connector.good and not connector.needed
+    assert connector.found.startswith(packages.split(":")[1]) and "and PySpark is 4.0." in connector.found
+    assert "unset MINIKAFKA_SPARK_PACKAGES" in connector.fix
+
+
+def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(monkeypatch, tmp_path):
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("MINIKAFKA_SPARK_PACKAGES", "")
+    monkeypatch.setattr(doctor, "_folder_of", lambda package: str(tmp_path))
+    assert "none in PySpark's folder" in fact(doctor._connector).found
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-3.5.1.jar").touch()
+    assert "2.13 3.5.1, and PySpark is 4.0." in fact(doctor._connector).found
+    (tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-3.5.1.jar").rename(
+        tmp_path / "jars" / "spark-sql-kafka-0-10_2.13-4.0.0.jar"
+    )
+    assert fact(doctor._connector).good
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shell scripts")
+@pytest.mark.parametrize(
+    ("docker", "said", "fix"),
+    [
+        ("", "no lesson needs it: make kafka", ""),
+        ("exit 1", "its engine does not answer", "start Docker Desktop"),
+        ('[ "$1" = version ]', "knows no Compose", "install Docker Compose"),
+        ("exit 0", "runs (", ""),
+    ],
+)
+def test_docker_is_more_than_its_program(monkeypatch, tmp_path, docker, said, fix):
+    if docker:
+        a_program(tmp_path, "docker", docker)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = fact(doctor._docker)
+    assert said in found.found and found.good == (not fix) and not (fix and found.needed)
+    assert not fix or (found.fix.startswith(fix) and "make kafka" in found.fix)
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """The three brokers' addresses, somewhere where nobody is."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        addresses = [f"127.0.0.1:{free.getsockname()[1]}"]
+    monkeypatch.setattr(doctor.compose, "brokers", lambda: [SimpleNamespace(address=each) for each in addresses])
+    return addresses
+
+
+def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(three, monkeypatch):
+    assert fact(doctor._three_ports).found == "free"
+    with Served() as kafka:
+        three[:] = [kafka.bootstrap]
+        assert "MINIKAFKA_BOOTSTRAP=jvm uses it" in fact(doctor._three_ports).found
+    monkeypatch.setattr(doctor.asking, "PATIENCE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        three[:] = [f"127.0.0.1:{port}"]
+        ports = fact(doctor._three_ports)
+    assert not ports.good and not ports.needed and f"{port} is in use by a program that is no Kafka" in ports.found
+    assert f"lsof -i :{port}" in ports.fix
+
+
+def test_without_a_choice_there_is_no_cluster_to_look_at(monkeypatch):
+    monkeypatch.delenv("MINIKAFKA_BOOTSTRAP", raising=False)
+    assert list(doctor._cluster()) == []
+
+
+@pytest.mark.parametrize(("choice", "start"), [("docker", "docker compose"), ("jvm", "make kafka"), ("", "start it")])
+def test_a_cluster_where_nobody_answers_comes_with_the_command_that_starts_it(monkeypatch, choice, start):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", choice or address)
+    monkeypatch.setattr(doctor.compose, "bootstrap", lambda: address)
+    cluster = fact(doctor._cluster)
+    assert not cluster.good and cluster.needed and cluster.found == f"nobody answers at {address}"
+    assert cluster.fix.startswith(start) and "unset MINIKAFKA_BOOTSTRAP" in cluster.fix
+
+
+def test_a_broker_that_advertises_an_address_that_nobody_reaches_is_named(monkeypatch):
+    with Served() as kafka:
+        monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", kafka.bootstrap)
+        assert fact(doctor._cluster).found == "one broker, within reach"
+    with Served(options=("--advertised-host", "kafka.invalid")) as kafka:
+        port = kafka.bootstrap.rpartition(":")[2]
+        monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", f"127.0.0.1:{port}")
+        cluster = fact(doctor._cluster)
+    assert not cluster.good and f"a broker is at kafka.invalid:{port}, where nobody is reached" in cluster.found
+    assert "KAFKA_HOST=ADDRESS" in cluster.fix and "--advertised-host ADDRESS" in cluster.fix
+
+
+def test_what_is_no_kafka_is_not_taken_for_one():
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        address = f"127.0.0.1:{stranger.getsockname()[1]}"
+
+        def answer():
+            connection, _ = stranger.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert doctor.asking.brokers(address) is None
+        thread.join()
+    assert doctor.asking.brokers("nonsense") is None

@@ -1,0 +1,225 @@
+"""The brokers of docker/compose.yaml, run: three copies of every record, and nothing left when they stop."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource
+from kafka.errors import KafkaError
+
+from minikafka.course import compose
+from minikafka.course.connect import VARIABLE
+from minikafka.course.contents import contents
+from minikafka.course.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
+from tests.kafka import java_missing, kafka_jars
+from tests.notebooks.running import code_cells, kernel_for, lessons, number, read, shown
+from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = {"kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool"}
+
+without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
+
+
+def an_address(which=0):
+    """One of this machine's own, on Linux nobody else's: the compose file's ports are the same for every run."""
+    if sys.platform != "linux":
+        return "127.0.0.1"
+    return f"127.{10 + which}.{(os.getpid() >> 8) % 256}.{1 + os.getpid() % 254}"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with JvmCluster(an_address()) as running:
+        yield running
+
+
+def produced(cluster, topic, values, **configs):
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", **configs)
+    sent = [producer.send(topic, value=value) for value in values]
+    found = [each.get(timeout=60) for each in sent]
+    producer.close()
+    return found
+
+
+@pytest.mark.java
+@without_java
+def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 3}})
+    admin.wait_for_topics(["orders"])
+    (topic,) = admin.describe_topics(["orders"])
+    assert len(topic["partitions"]) == 3
+    assert all(sorted(partition["replica_nodes"]) == [1, 2, 3] for partition in topic["partitions"])
+    admin.close()
+    values = [b"order %d" % number for number in range(100)]
+    produced(cluster, "orders", values)
+    consumer = KafkaConsumer("orders", bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", group_id="a")
+    assert sorted(next(consumer).value for _ in values) == sorted(values)
+    consumer.close()
+
+
+@pytest.mark.java
+@without_java
+def test_what_the_environment_says_is_what_the_brokers_do(cluster):
+    """Through the image's own translator; and where a topic says nothing it gets three copies, two of them in sync."""
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    produced(cluster, "nobody-made-it", [b"hello"])
+    (topic,) = admin.describe_topics(["nobody-made-it"])
+    assert [len(partition["replica_nodes"]) for partition in topic["partitions"]] == [3]
+    for broker in cluster.brokers:
+        node = broker.environment["KAFKA_NODE_ID"]
+        found = admin.describe_configs([ConfigResource("BROKER", node)], config_filter="all")["broker"][node]
+        settings = {name.removeprefix("KAFKA_").lower().replace("_", "."): name for name in broker.environment}
+        asked = {key: broker.environment[name] for key, name in settings.items() if key in found and key != "log.dirs"}
+        assert {key: found[key]["value"] for key in asked} == asked
+        assert {"listeners", "default.replication.factor", "min.insync.replicas", "node.id"} <= set(asked)
+    admin.close()
+
+
+@pytest.mark.java
+@without_java
+def test_the_health_check_of_each_broker_succeeds(cluster):
+    """Docker runs it in the container; here the same tool runs with the same arguments."""
+    for broker in cluster.brokers:
+        script, *arguments = broker.health
+        command = cluster._java(kafka_jars(), TOOLS[Path(script).name], *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and broker.environment["CLUSTER_ID"] in done.stdout, done.stderr
+
+
+@pytest.mark.java
+@without_java
+def test_a_second_cluster_says_which_port_is_taken(cluster):
+    with pytest.raises(NotStarted, match=r"port 19091 of 127\.\S+, which kafka-1 wants, is taken") as raised:
+        JvmCluster(cluster.address).start()
+    assert f"MINIKAFKA_BOOTSTRAP={cluster.bootstrap}" in str(raised.value)
+
+
+def at_work():
+    """The commands of lesson 16's section "At work", as words."""
+    block = re.search(r"```\n(.*?)```", contents()["16"].section("at work").text, re.DOTALL)[1]
+    return [shlex.split(line) for line in block.splitlines()]
+
+
+@pytest.mark.java
+@without_java
+def test_the_commands_of_lesson_16_run_one_after_another(cluster):
+    said = {}
+    for script, *words in at_work():
+        here = [cluster.bootstrap if word == "H" else word for word in words]
+        command = cluster._java(kafka_jars(), SCRIPTS[script], *here)
+        done = subprocess.run(command, input="alice:paid\n", capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{script} {' '.join(words)}: {done.stdout}{done.stderr}"
+        said[script] = done.stdout
+    assert "payments:" in said["kafka-get-offsets.sh"]
+    assert "paid" in said["kafka-console-consumer.sh"]
+    assert "audit" in said["kafka-consumer-groups.sh"]
+
+
+@pytest.mark.java
+@without_java
+@pytest.mark.timeout(1200)
+def test_lesson_16_shows_the_same_on_three_brokers(cluster, monkeypatch):
+    monkeypatch.setenv(VARIABLE, cluster.bootstrap)
+    (path,) = [path for path in lessons() if number(path) == "16"]
+    book = read(path)
+    stored = {cell.id: shown(cell) for _, cell in code_cells(book)}
+    with kernel_for(book) as client:
+        for at, cell in code_cells(book):
+            client.execute_cell(cell, at)
+            if cell.id == "start":
+                assert shown(cell)[0][1].startswith("Cluster: the one that MINIKAFKA_BOOTSTRAP names, over TCP.")
+            else:
+                assert shown(cell) == stored[cell.id], cell.id
+
+
+@pytest.mark.java
+@without_java
+def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_death_is_told_once(cluster):
+    """The last test of this cluster: nobody mends it."""
+    impatient = {"delivery_timeout_ms": 6000, "request_timeout_ms": 3000, "linger_ms": 0}
+    for broker in ("kafka-3", "kafka-2"):
+        process = cluster.processes[broker]
+        process.kill()
+        process.wait()
+        (died,) = cluster.newly_dead()
+        assert died.startswith(f"{broker} has stopped (exit code -9)") and cluster.newly_dead() == []
+        if broker == "kafka-3":
+            produced(cluster, "orders", [b"two brokers"])
+    with pytest.raises(KafkaError):
+        produced(cluster, "orders", [b"one broker"], **impatient)
+
+
+def test_without_java_or_with_an_old_one_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NotStarted, match="Java 17 or newer, and there is none here") as raised:
+        JvmCluster(an_address()).start()
+    assert "sudo apt install openjdk-17-jre-headless" in str(raised.value)
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(NotStarted, match="this is Java 11"):
+        JvmCluster(an_address()).start()
+
+
+@pytest.mark.java
+def test_without_its_jars_it_says_what_fetches_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("MINIKAFKA_KAFKA_JARS", str(tmp_path))
+    with pytest.raises(NotStarted, match=r"not in .*\n  make kafka"):
+        JvmCluster(an_address()).start()
+
+
+# --- make kafka ---
+
+MAKE_KAFKA = "import sys, tasks; tasks.install = lambda *a: None; sys.exit(tasks.main(['kafka', *sys.argv[1:]]))"
+
+
+def make_kafka(*args, **variables):
+    """tasks.py's `kafka`, without its set-up, which installs packages."""
+    tasks_python = f"from pathlib import Path; import tasks; tasks.venv_python = lambda: Path({sys.executable!r}); "
+    return subprocess.Popen(
+        [sys.executable, "-c", tasks_python + MAKE_KAFKA, *args],
+        cwd=ROOT,
+        env=os.environ | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.java
+@without_java
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is a signal to a group of processes on Unix")
+def test_make_kafka_says_when_it_is_ready_and_ctrl_c_leaves_nothing(tmp_path):
+    address = an_address(1)
+    running = make_kafka(KAFKA_HOST=address, TMPDIR=str(tmp_path))
+    try:
+        lines = [running.stdout.readline() for _ in range(3)]
+        folders = list(tmp_path.glob("minikafka-jvm-*"))
+        answered = knows_all(compose.brokers({"KAFKA_HOST": address})[0].address, 3)
+    finally:
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(running.pid, signal.SIGINT)  # impatient
+        _, errors = running.communicate(timeout=120)
+    assert running.returncode == 0, errors
+    assert lines[0] == f"Apache Kafka {compose.brokers()[0].version}: three brokers start, 10 to 60 seconds ...\n"
+    assert lines[1] == f"ready {compose.bootstrap({'KAFKA_HOST': address})}\n"
+    assert answered and len(folders) == 1
+    assert list(tmp_path.iterdir()) == []
+    ports = [port for broker in compose.brokers() for port in broker.ports.values()]
+    assert not any(is_taken(address, port) for port in ports)
+
+
+def test_make_kafka_has_help():
+    said, _ = make_kafka("--help").communicate(timeout=60)
+    assert "usage: make kafka" in said and "Ctrl-C stops all three" in said
