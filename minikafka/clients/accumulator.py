@@ -2,8 +2,8 @@
 
 A batch is closed when it has batch_size bytes, or when the next record would exceed them. It is sent when it is closed,
 or linger_ms after its first record, or at once during a flush; several partitions of one broker travel in one request.
-That is all there is to "batching". A record larger than batch_size has a batch of its own, which lingers, too: Java makes
-it as large as the record may get, so it is never full. (Java's has some bytes to spare, and may take a tiny record.)
+That is all there is to "batching". A record larger than batch_size has a batch of its own, which lingers, too: Java
+makes it as large as the record may get, so it is never full. (Java's has some bytes to spare, for a tiny record.)
 """
 
 from __future__ import annotations
