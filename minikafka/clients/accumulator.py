@@ -1,8 +1,9 @@
 """Records that wait to be sent, in one queue of batches for each partition.
 
-A batch is closed when the next record would exceed batch_size. It is sent when it is closed, or linger_ms after its
-first record, or at once during a flush; several partitions of one broker travel in one request. That is all there is to
-"batching".
+A batch is closed when it has batch_size bytes, or when the next record would exceed them. It is sent when it is closed,
+or linger_ms after its first record, or at once during a flush; several partitions of one broker travel in one request.
+That is all there is to "batching". A record larger than batch_size has a batch of its own, which lingers, too: Java
+makes it as large as the record may get, so it is never full. (Java's has some bytes to spare, for a tiny record.)
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Batch:
 
 
 class Placed(NamedTuple):
-    """Where a record went. size_bytes: what it takes there; filled: batches that take no more because of it."""
+    """Where a record went. size_bytes: what it adds there; filled: batches that take no more because of it."""
 
     future: Future
     size_bytes: int
@@ -113,28 +114,35 @@ class Accumulator:
         self, partition: TopicPartition, now_ms: int, timestamp: int, key: Any, value: Any, headers: Headers
     ) -> Placed:
         """Add a record to its partition's last batch, or to a new one."""
+        filled = self.make_room(partition, timestamp, key, value, headers)
         queue = self.queues.setdefault(partition, deque())
-        batch = queue[-1] if queue and not queue[-1].closed else None
-        filled: list[Batch] = []
-        if batch is not None:
-            size_bytes = batch.room_for(timestamp, key, value, headers)
-            if batch.size_bytes + size_bytes > self.batch_size:
-                batch.closed = True
-                filled.append(batch)
-                batch = None
-        if batch is None:
+        size_bytes = 0
+        if not queue or queue[-1].closed:
             self.batches += 1
-            batch = Batch(partition, now_ms, self.batches)
-            queue.append(batch)
-            self.incomplete[batch] = None
-            self.used_bytes += BATCH_OVERHEAD
-            size_bytes = batch.room_for(timestamp, key, value, headers)
-        future = batch.append(timestamp, key, value, headers, size_bytes)
+            queue.append(Batch(partition, now_ms, self.batches))
+            self.incomplete[queue[-1]] = None
+            size_bytes = BATCH_OVERHEAD
+        batch = queue[-1]
+        record_bytes = batch.room_for(timestamp, key, value, headers)
+        size_bytes += record_bytes
+        future = batch.append(timestamp, key, value, headers, record_bytes)
         self.used_bytes += size_bytes
-        if batch.size_bytes >= self.batch_size:
+        if batch.size_bytes == self.batch_size:
             batch.closed = True
             filled.append(batch)
         return Placed(future, size_bytes, batch, filled)
+
+    def make_room(
+        self, partition: TopicPartition, timestamp: int, key: Any, value: Any, headers: Headers
+    ) -> list[Batch]:
+        """Close the partition's last batch if the record doesn't fit into it. Returns what was closed: one or none."""
+        if not self.is_filling(*partition):
+            return []
+        batch = self.queues[partition][-1]
+        if batch.size_bytes + batch.room_for(timestamp, key, value, headers) <= self.batch_size:
+            return []
+        batch.closed = True
+        return [batch]
 
     def has_room(self, size_bytes: int) -> bool:
         return self.used_bytes + size_bytes <= self.buffer_memory or not self.incomplete

@@ -1,9 +1,9 @@
 """Which partition a record goes to: the Java client's rules.
 
 With a key: murmur2(key) with the sign bit masked, modulo the number of partitions. Without a key: uniform sticky
-(KIP-794, since 3.3): stay with one partition until batch_size bytes went there, or twice that while a batch that is not
-full waits there, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.) Left out:
-the Java client prefers partitions whose brokers answer faster (partitioner.adaptive.partitioning.enable).
+(KIP-794, since 3.3): stay with one partition until batch_size bytes went there and no batch that could take more waits
+there, or until twice that, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.)
+Left out: the Java client prefers partitions whose brokers answer faster (partitioner.adaptive.partitioning.enable).
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ class Partitioner:
 
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
         raise NotImplementedError
+
+    def no_room(self, choice: Choice, record: Unplaced, partitions: Partitions) -> Choice:
+        """The record doesn't fit into the last batch there, which is closed now. Where does it go?"""
+        return choice
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
         """A record went there."""
@@ -95,6 +99,9 @@ class DefaultPartitioner(Partitioner):
         if partition in partitions.all:
             return Choice(partition, STICKS)
         return Choice(self._stick(partitions), BEGINS_TO_STICK)
+
+    def no_room(self, choice: Choice, record: Unplaced, partitions: Partitions) -> Choice:
+        return self.choose(record, partitions)  # as RecordAccumulator asks again before it makes a batch
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
         sticky, sent = self._sticky.get(partitions.topic, (-1, 0))

@@ -95,9 +95,14 @@ class Producer(Client):
         assert known, "the shell waits for metadata first"
         available = [number for number, each in known.items() if each.leader is not None]
         partitions = Partitions(topic, list(known), available, partial(self.accumulator.is_filling, topic))
-        choice = self._choose(partitions, Unplaced(key, value, original), partition)
+        record = Unplaced(key, value, original)
+        choice = self._choose(partitions, record, partition)
         timestamp = now.wall_ms if timestamp_ms is None else timestamp_ms
         target = TopicPartition(topic, choice.partition)
+        closed = self.accumulator.make_room(target, timestamp, key, value, headers)
+        if closed and partition is None:
+            choice = self.partitioner.no_room(choice, record, partitions)
+            target = TopicPartition(topic, choice.partition)
         future, size_bytes, batch, filled = self.accumulator.append(target, self.now_ms, timestamp, key, value, headers)
         self.partitioner.appended(choice.partition, size_bytes, partitions)
         if self.trace:
@@ -106,7 +111,7 @@ class Producer(Client):
                 topic=topic, partition=choice.partition, partitions=len(known), key=text(key), value=text(value),
                 why=choice.why, hash=choice.hash, rule=choice.rule, batch=batch.number,
             )  # fmt: skip
-            for full in filled:
+            for full in closed + filled:
                 self.trace.emit("BatchFilled", **full.told(), size_bytes=full.size_bytes)
         self._do_what_is_due()
         return future

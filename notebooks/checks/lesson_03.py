@@ -31,7 +31,7 @@ EXIT_TICKET = (
     Question(
         "created and paid have the same key, and somebody adds a partition between the two",
         right=2,
-        why="2. The key may belong to the new partition now. Idempotence keeps the order within a partition only.",
+        why="2. The key may belong to another partition now. Idempotence keeps the order within a partition only.",
         lesson="02",
     ),
 )
@@ -87,7 +87,8 @@ def exercise_1():
                     "exactly full": ([(0, 60), (1, 40), (2, 10)], 100, 5),
                     "the next one does not fit": ([(0, 60), (3, 60)], 100, 5),
                     "linger 0": ([(0, 10), (0, 10), (1, 10)], 100, 0),
-                    "a record larger than a batch": ([(0, 150), (1, 10)], 100, 5),
+                    "a record larger than a batch": ([(0, 150)], 100, 5),
+                    "another behind it": ([(0, 150), (1, 10)], 100, 5),
                 },
                 **common,
             ),
@@ -109,7 +110,7 @@ def kafkas_batches(records, batch_size, linger_ms):
             numbers, size, began = [], 0, at_ms
         numbers.append(number)
         size += size_bytes
-        if size >= batch_size:
+        if size == batch_size:
             batches.append((at_ms, numbers))
             numbers = []
     if numbers:
@@ -204,7 +205,7 @@ def why_then(case, batch):
     records, batch_size, linger_ms = case
     leaves_at, numbers = batch
     began, size = records[numbers[0]][0], sum(records[number][1] for number in numbers)
-    if size >= batch_size:
+    if size == batch_size:
         return f"with {size} bytes it is full, so it need not linger"
     if leaves_at == began + linger_ms:
         return f"its first record came at {began} ms, and linger_ms={linger_ms} counts from there"

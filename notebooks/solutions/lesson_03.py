@@ -23,7 +23,7 @@ def my_batches(records, batch_size, linger_ms):
             size, leaves_at = 0, at_ms + linger_ms
         numbers.append(number)
         size += size_bytes
-        if size >= batch_size:
+        if size == batch_size:  # a larger record lingers
             leave(at_ms)
     if numbers:
         leave(leaves_at)

@@ -40,6 +40,18 @@ def test_producer_performance_delivers_every_record(bootstrap, topic, options):
     assert tool("GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic) == f"{topic}:0:5000\n"
 
 
+def test_kip_794_without_a_key_the_producer_leaves_a_partition_after_two_full_batches(bootstrap, topic):
+    topic = f"{topic}-sticky"
+    tool("TopicCommand", "--bootstrap-server", bootstrap, "--create", "--topic", topic, "--partitions", "3")
+    tool(
+        "ProducerPerformance", "--topic", topic, "--num-records", "1500", "--record-size", "100", "--throughput", "-1",
+        "--producer-props", f"bootstrap.servers={bootstrap}", "linger.ms=20000",
+    )  # fmt: skip
+    said = tool("GetOffsetShell", "--bootstrap-server", bootstrap, "--topic", topic).split()
+    rests = sorted(int(line.rpartition(":")[2]) % 296 for line in said)  # two batches are 296 records of this size
+    assert rests == [0, 0, 1500 % 296], said
+
+
 def test_the_topic_tool_creates_describes_and_deletes(bootstrap, topic):
     def topics(*args):
         return tool("TopicCommand", "--bootstrap-server", bootstrap, *args)

@@ -1,5 +1,7 @@
 """Batches: what they weigh, when they close, and in which order they are sent again."""
 
+from collections import deque
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +50,21 @@ def test_a_batch_waits_for_linger_ms_unless_it_is_full_or_somebody_flushes():
     assert accumulator.ready_at(queue, at_once=True) == 100
     accumulator.append(ORDERS, 101, 0, None, b"x" * 390, ())
     assert len(queue) == 2 and accumulator.ready_at(queue, at_once=False) == 100
+
+
+def test_a_batch_of_exactly_batch_size_bytes_leaves_at_once_and_a_larger_record_lingers():
+    accumulator = Accumulator(batch_size=400, linger_ms=5, buffer_memory=10**6)
+    room = 400 - BATCH_OVERHEAD - record_size(0, 0, None, b"x" * 100, ())
+    for size, ready_at in ((room - 9, 100), (room - 10, 105)):
+        queue = accumulator.queues[ORDERS] = deque()
+        accumulator.append(ORDERS, 100, 0, None, b"x" * 100, ())
+        accumulator.append(ORDERS, 101, 0, None, b"x" * size, ())
+        assert len(queue) == 1 and accumulator.ready_at(queue, at_once=False) == ready_at
+    queue = accumulator.queues[ORDERS] = deque()
+    assert accumulator.append(ORDERS, 100, 0, None, b"x" * 1000, ()).filled == []
+    assert accumulator.ready_at(queue, at_once=False) == 105
+    assert accumulator.append(ORDERS, 101, 0, None, b"x", ()).filled == [queue[0]]
+    assert accumulator.ready_at(queue, at_once=False) == 100
 
 
 def test_kip_98_batches_that_are_sent_again_keep_the_order_of_their_sequence_numbers():

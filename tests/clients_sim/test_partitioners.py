@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 
+from minikafka import Cluster
 from minikafka.clients.partitioners import (
     DefaultPartitioner,
     Partitions,
@@ -100,6 +101,16 @@ def test_kip_794_a_half_filled_batch_is_not_left_behind_before_twice_the_size():
     chosen = sticky_run(1000, [100] * 1000, True, True)
     assert all(place % 20 == 0 for place in changes(chosen))
     assert set(chosen) == {0, 1, 2}
+
+
+def test_kip_794_a_producer_leaves_a_partition_after_two_full_batches_as_javas_does_in_test_java():
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders", partitions=3)
+    shop = cluster.producer(linger_ms=1000)
+    for _ in range(1500):
+        shop.send("orders", value="x" * 100)
+    chosen = [event.detail["partition"] for event in cluster.trace if event.kind == "PartitionChosen"]
+    assert changes(chosen) and all(place % 296 == 0 for place in changes(chosen))
 
 
 def test_kip_794_where_nothing_waits_any_more_batch_size_bytes_are_enough():

@@ -79,7 +79,10 @@ def test_nothing_leaves_the_producer_before_linger_ms_or_a_full_batch(cluster):
     assert values(cluster.records("log")) == ["first"] and repr(producer) == "<producer 1: up, 1 record waiting>"
     cluster.run(seconds=0.2)
     assert values(cluster.records("log")) == ["first", "waits"]
-    producer.send("log", value="x" * 300)
+    producer.send("log", value="x" * 300)  # alone in its batch, which isn't full
+    cluster.run(seconds=0.1)
+    assert len(cluster.records("log")) == 2
+    producer.send("log", value="y")  # doesn't fit
     cluster.run(seconds=0.1)
     assert len(cluster.records("log")) == 3
 

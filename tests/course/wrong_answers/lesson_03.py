@@ -21,7 +21,7 @@ def by_events(records, batch_size, linger_ms):
         if not batch:
             began = at
         batch, size = [*batch, number], size + bytes_
-        if size >= batch_size:
+        if size == batch_size:
             left.append((at, batch))
             batch, size = [], 0
     return left + ([(began + linger_ms, batch)] if batch else [])
@@ -34,7 +34,7 @@ def by_a_generator(records, batch_size, linger_ms):
     while rest:
         began = rest[0][1][0]
         took, size, leaves = [], 0, began + linger_ms
-        while rest and size < batch_size:
+        while rest and size != batch_size:
             number, (at, bytes_) = rest[0]
             if took and at >= began + linger_ms:
                 break
@@ -43,7 +43,7 @@ def by_a_generator(records, batch_size, linger_ms):
                 break
             took.append(number)
             size += bytes_
-            if size >= batch_size:
+            if size == batch_size:
                 leaves = at
             rest.pop(0)
         yield leaves, tuple(took)
@@ -54,7 +54,7 @@ def batches(records, batch_size, linger_ms, **how):
     left, batch, size, began = [], [], 0, 0
     late = how.get("late", lambda at, began: at >= began + linger_ms)
     fits = how.get("fits", lambda size, more: size + more <= batch_size)
-    full = how.get("full", lambda size: size >= batch_size)
+    full = how.get("full", lambda size: size == batch_size)
     for number, (at, bytes_) in enumerate(records):
         if batch and late(at, began):
             left.append((at if "lingered" in how else began + linger_ms, batch))
@@ -96,6 +96,11 @@ def exactly_full_does_not_fit(records, batch_size, linger_ms):
 @wrong(1, "the batch [0, 1] leaves at 5 ms, and Kafka's at 1 ms.")
 def exactly_full_is_not_full(records, batch_size, linger_ms):
     return batches(records, batch_size, linger_ms, full=lambda size: size > batch_size)
+
+
+@wrong(1, "the batch [0] leaves at 0 ms, and Kafka's at 5 ms.")
+def a_large_record_leaves_at_once(records, batch_size, linger_ms):
+    return batches(records, batch_size, linger_ms, full=lambda size: size >= batch_size)
 
 
 @wrong(1, "the batch [0] leaves at 5 ms, and Kafka's at 3 ms.")
