@@ -24,7 +24,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.topics import nested
 
-DIVERGING_EPOCHS = 12  # the version that can tell them; a session may be continued by an older one
+DIVERGING_EPOCHS = CURRENT_LEADERS = 12  # the version that can tell them; a session may be continued by an older one
 TOPIC_IDS = 13  # the version from which topics are named by id
 NODE_ENDPOINTS = 16
 HIGH_WATERMARKS = 18
@@ -195,7 +195,7 @@ def read(
             left -= size_bytes
             failed = failed or "diverging_epoch" in answer
         except KafkaError as error:
-            answer, failed = refusal(broker, one, error), True
+            answer, failed = refusal(broker, request, one, error), True
         answers[one.topic, one.partition] = answer
     return answers, total, failed
 
@@ -218,7 +218,7 @@ def read_partition(
         "aborted_transactions": [] if committed else None,
         "records": b"",
     }
-    if replica is broker.quorum.replica:
+    if replica is broker.quorum.replica and request.version >= CURRENT_LEADERS:
         answer["current_leader"] = {"leader_id": broker.node_id, "leader_epoch": replica.leader_epoch}
     if one.last_fetched_epoch >= 0 and request.version >= DIVERGING_EPOCHS:
         diverging = replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
@@ -233,10 +233,12 @@ def read_partition(
     return answer, sum(map(len, records))
 
 
-def refusal(broker: Broker, one: Asked, error: KafkaError) -> dict[str, Any]:
+def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dict[str, Any]:
     """What Kafka answers for a partition it did not read; who leads it, where the client was wrong about that."""
     answer = refused(one.partition, error)
     name = topic_name(broker, one.topic)
+    if request.version < CURRENT_LEADERS:
+        return answer
     if name == METADATA_TOPIC:
         answer["current_leader"] = {"leader_id": broker.quorum.leader_id, "leader_epoch": broker.quorum.epoch}
     elif error.error in WRONG_LEADER and name in broker.image.topics:
