@@ -277,7 +277,8 @@ class BrokerConfig:
                 levels.append((name, text, source))
         if name in self.properties:
             levels.append((name, self.properties[name], Source.STATIC_BROKER))
-        levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
+        if BROKER_CONFIGS[name].default is not None:
+            levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
         return levels
 
 
