@@ -13,6 +13,9 @@ SERVER_PROPERTIES = """\
 Server properties are Apache Kafka's defaults, with these differences:
   compression.type                  only producer: batches stay as the producer compressed them
   group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
+With --brokers 2 or more, so that a broker that is gone is noticed in two seconds:
+  broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
+  replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 300, controller.quorum.fetch.timeout.ms 900
 """
 COMMANDS = "serve | demo | gallery | doctor | lesson | class"
 TYPED = 60  # characters of what was typed that an error repeats
@@ -74,9 +77,12 @@ def parser() -> argparse.ArgumentParser:
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
-    add("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1)")
+    add("--brokers", type=int, default=1, metavar="N", help="how many brokers, all in this process (default 1)")
     add("--host", type=host, default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine)")
-    add("--port", type=port, default=9092, help="the port to listen on (default 9092; 0 picks a free one)")
+    add(
+        "--port", type=port, default=9092,
+        help="the port to listen on (default 9092; 0 picks a free one); more brokers take the next ones",
+    )  # fmt: skip
     add("--advertised-host", type=host, metavar="HOST", help="the name that clients connect to (default: --host)")
     add("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
     add("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")

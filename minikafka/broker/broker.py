@@ -14,19 +14,22 @@ image.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Protocol
 
-from minikafka.broker.calls import Call, Client, refusal
+from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
-from minikafka.broker.peers import Peers
+from minikafka.broker.isr import IsrChanges
+from minikafka.broker.peers import Peers, Then
+from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
+from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
@@ -57,7 +60,8 @@ class Random(Protocol):
 class Broker:
     """A node: broker and controller in one.
 
-    ready: recovery is over, clients may come. stopped: None, or why the node stopped by itself, in one plain sentence.
+    recovered: its logs are open. ready: it is part of the cluster, clients may come. stopped: None, or why the node
+    stopped by itself, in one plain sentence.
     """
 
     def __init__(self, node_id: int, config: BrokerConfig, disk: Disk, random: Random, trace: Trace) -> None:
@@ -73,18 +77,24 @@ class Broker:
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
+        self.fetcher = ReplicaFetcher(self)
+        self.isr = IsrChanges(self)
         self.peers = Peers(node_id, config.peers, self.outbox.append)
-        self.quorum = Quorum(disk, node_id, [node_id], self._committed, trace, self)
         self.control = ControlPlane(self)
-        self.cluster_id = ""
+        self.quorum = Quorum(
+            disk, node_id, config.voters or sorted(config.peers) or [node_id], self._committed, trace, self,
+            self.ask, random.random, quorum_timeouts(config), self.control.leader_changed,
+        )  # fmt: skip
+        self.recovered = False
         self.ready = False
         self.stopped: str | None = None
         self._disk = disk
         self._told: deque[str] = deque(maxlen=100)
         self._moved: deque[tuple[Hashable, int]] = deque()
         self._ready: deque[Parked] = deque()  # worth an attempt
+        self._to_self: deque[Call] = deque()  # requests that this node asks itself
         self._answered_bytes = 0  # of answers in the outbox
-        self._now = Now(0, 0)
+        self.now = Now(0, 0)  # of the last time that somebody entered
         self._recovery: Generator[int, None, None] | None = None
 
     # -- life
@@ -95,10 +105,10 @@ class Broker:
         try:
             with as_storage_errors(str(self._disk)):
                 identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
-                self.cluster_id = identity.cluster_id
+                self.quorum.cluster_id = identity.cluster_id
                 self.quorum.start(self.notice, now)
                 self.quorum.replay()
-                self.control.register(identity.directory_id, now)
+            self.control.start(identity.directory_id, now)
             self.peers.start(now)
         except KafkaError as error:
             self.storage_failed(error)
@@ -113,9 +123,10 @@ class Broker:
         for parked in self.waiting.everything():
             parked.wait.attempt(now, expired=True)
         self._wake(now)
+        self.quorum.stop(now)
         try:
             with as_storage_errors(str(self._disk)):
-                if self.ready:
+                if self.recovered:
                     self.replicas.close(self.control.broker_epoch)
                 self.quorum.close()
         except KafkaError as error:
@@ -146,7 +157,7 @@ class Broker:
             return
         client.client_id = request.client_id
         handler = HANDLERS.get(request.api.key)
-        if handler is None:
+        if handler is None or (handler.of_nodes and client.listener != CONTROLLER_LISTENER):
             self._close(connection, f"sent {request.api.name}, which this broker does not serve")
         elif not handler.versions[0] <= request.version <= handler.versions[1]:
             refused = messages.UnsupportedVersion(request.api.key, request.version, request.correlation_id)
@@ -178,25 +189,46 @@ class Broker:
                 break
         self.peers.tick(now)
         try:
+            self.quorum.tick(now)
             if self._recovery is not None:
                 self._recover()
             else:
+                self.fetcher.tick(now)
+                self.isr.tick(now)
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
+            self.control.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
-        soonest = self._now.monotonic_ms + 1
-        if self._recovery is not None or self._ready:
+        soonest = self.now.monotonic_ms + 1
+        if self._recovery is not None or self._ready or self._to_self:
             return soonest
-        parts = (self.waiting, self.groups, self.replicas, self.peers)
-        deadlines = [part.next_deadline() for part in parts]
+        waiting = (self.waiting, self.groups, self.replicas, self.peers)
+        among_nodes = (self.quorum, self.control, self.fetcher, self.isr)
+        deadlines = [part.next_deadline() for part in (*waiting, *among_nodes)]
         return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
 
     # -- for handlers
+
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that this node belongs to, as in meta.properties."""
+        return self.quorum.cluster_id
+
+    def ask(self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then) -> None:
+        """Ask a node for something; then(reply or None, now), once. This node may be meant: same bytes, same way."""
+        if node != self.node_id:
+            self.peers.ask(node, lane, api, version, body, then)
+            return
+        frame = bytearray().join(messages.encode_request(api, version, 0, None, body))
+        asked = messages.decode_request(frame)
+        client = Client(CONTROLLER_LISTENER, "localhost")
+        handler = HANDLERS[messages.API[api].key]
+        self._to_self.append(Call(Itself(then), client, api, version, asked.correlation_id, asked.body, handler))
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Tell parked requests that something arrived under a key."""
@@ -223,6 +255,14 @@ class Broker:
         if topic in FOLLOWED or key in self.waiting:
             self.moved(key, size_bytes)
 
+    def image_followed(self, replica: Replica) -> None:
+        """A replica leads or follows, perhaps another node than before."""
+        if replica.log.topic == METADATA_TOPIC or len(replica.partition.replicas) == 1:
+            return
+        self.fetcher.follow_image(replica, replica.log.partition, self.now.monotonic_ms)
+        if replica.is_leader:
+            self.isr.led(self.now.monotonic_ms)
+
     def random_uuid(self) -> bytes:
         """16 bytes, version 4, from the node's random source; never one of those that Kafka reserves."""
         value = bytearray(int(self.random.random() * 256) for _ in range(16))
@@ -239,7 +279,7 @@ class Broker:
     # -- inside
 
     def _enter(self, now: Now) -> None:
-        self._now = now
+        self.now = now
         if not self.outbox:
             self._answered_bytes = 0
         self.trace.now = now.monotonic_ms
@@ -258,9 +298,13 @@ class Broker:
             self.waiting.park(answer, call.connection, call)
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
-        if call.handler.decides and not self.quorum.is_settled:
-            return self.control.settled(now)
         try:
+            if call.handler.decides and not self.quorum.is_leader:
+                if call.client.listener == CONTROLLER_LISTENER:
+                    raise KafkaError(Error.NOT_CONTROLLER)
+                return self.control.forward(call, now)
+            if call.handler.decides and not self.quorum.is_settled:
+                return self.control.settled(now)
             return call.handler.handle(self, call, now)
         except KafkaError as error:
             return self._refusal(call, error)
@@ -287,7 +331,8 @@ class Broker:
         """What happens meanwhile has this request as its cause. An error that nobody foresaw ends the request and its
         connection, not the node. An assertion that fails does stop it: the node no longer trusts itself.
         """
-        self.trace.cause = (str(call.connection), call.correlation_id)
+        if not isinstance(call.connection, Itself):
+            self.trace.cause = (str(call.connection), call.correlation_id)
         try:
             do(*args)
         except AssertionError:
@@ -307,6 +352,10 @@ class Broker:
             if self.trace:
                 self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
+            if isinstance(call.connection, Itself):
+                _, reply = messages.decode_response(call.api, call.version, bytearray().join(frame))
+                call.connection.then(reply, self.now)
+                return
             self._answered_bytes += sum(map(len, frame))
             self.outbox.append(Reply(call.connection, frame))
 
@@ -318,7 +367,10 @@ class Broker:
                 if self.waiting.has_ended:
                     for parked in self.waiting.ended():
                         self._on_behalf(parked.request, self._end, parked.request, parked.wait, now)
-                if self._moved:
+                if self._to_self:
+                    call = self._to_self.popleft()
+                    self._on_behalf(call, self._serve, call, now)
+                elif self._moved:
                     key, size_bytes = self._moved.popleft()
                     self._followers(key, now)
                     self._ready += self.waiting.moved(key, size_bytes)
@@ -343,6 +395,7 @@ class Broker:
             case ("high_watermark", str(topic), int(number)):
                 if topic == METADATA_TOPIC:
                     self.quorum.hand_on()
+                    self.moved(("metadata",), ALL_BYTES)
                 elif topic == OFFSETS_TOPIC:
                     self.groups.high_watermark_advanced(number, now)
             case ("metadata",):
@@ -363,23 +416,36 @@ class Broker:
             self._close(connection, what)
 
     def _close(self, connection: Connection, why: str) -> None:
-        self.outbox.append(Close(connection, why))
+        if isinstance(connection, Itself):
+            connection.then(None, self.now)
+        else:
+            self.outbox.append(Close(connection, why))
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether the logs are being opened."""
+        return self._recovery is not None
 
     def recover(self, now: Now) -> None:
-        """The node is in the cluster: its logs are opened, and metadata is followed as it comes."""
+        """The node is registered: its logs are opened, and metadata is followed as it comes."""
         self._recovery = self.replicas.load(now)
+
+    def begin(self) -> None:
+        """The node is part of the cluster."""
+        self.ready = True
+        self.groups.start()
 
     def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
         for offset, record in enumerate(records, first_offset):
             self.image.apply(offset, record)
             self.control.follow(record)
-            if self._recovery is not None or self.ready:  # else it is history, and `load` looks at the outcome
+            if self.is_recovering or self.recovered:  # else it is history, and `load` looks at the outcome
                 for key in self.replicas.follow(record):
                     self.moved(key, ALL_BYTES)
+                self.fetcher.follow(record)
             if self.ready:
                 self.groups.follow(record)
         self.descriptions.clear()
-        self.moved(("metadata",), ALL_BYTES)
 
     def _recover(self) -> None:
         assert self._recovery is not None
@@ -390,5 +456,10 @@ class Broker:
                 if budget <= 0:
                     return
         self._recovery = None
-        self.ready = True
-        self.groups.start()
+        self.recovered = True
+        self.control.recovered(self.now)
+
+
+def quorum_timeouts(config: BrokerConfig) -> Timeouts:
+    names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
+    return Timeouts(*(config[f"controller.quorum.{name}"] for name in names))

@@ -19,6 +19,9 @@ else:
     Broker = object  # broker.py imports the handlers: to them it is a name in their signatures
 
 
+CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
+
+
 @dataclass(slots=True)
 class Client:
     """One connection as the broker sees it."""
@@ -26,6 +29,13 @@ class Client:
     listener: str
     host: str
     client_id: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Itself:
+    """In the place of a connection: a node asks itself, and hears the answer here."""
+
+    then: Callable[[Message | None, Now], None]
 
 
 class Call(NamedTuple):
@@ -44,7 +54,8 @@ class Handler(NamedTuple):
     """How one API is served. versions: the lowest and the highest.
 
     refuse: the answer to a request that failed as a whole, where the API has its own form for that. shape: an answer
-    that was waited for, completed. decides: the request changes metadata, so it waits until that is known.
+    that was waited for, completed. decides: the request changes metadata, so the active controller answers it, once
+    what it decided before is committed. of_nodes: it is served to other nodes only.
     """
 
     api: str
@@ -53,6 +64,7 @@ class Handler(NamedTuple):
     refuse: Callable[[Call, KafkaError], Answer] | None = None
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
+    of_nodes: bool = False
 
 
 def refusal(api: str, error: KafkaError) -> Answer:

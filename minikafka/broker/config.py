@@ -83,7 +83,14 @@ TOPIC_CONFIGS = {row.name: row for row in (
 
 BROKER_CONFIGS = {row.name: row for row in (
     Config("auto.create.topics.enable", _B, True, "Metadata for an unknown topic creates it."),
+    Config("broker.heartbeat.interval.ms", _I, 2000, "How often a broker says that it lives.", lowest=1),
+    Config("broker.rack", _S, None, "Where the broker stands: replicas are spread over racks."),
+    Config("broker.session.timeout.ms", _I, 9000, "A broker silent for so long is fenced: it leads nothing.", lowest=1),
     Config("connections.max.idle.ms", _L, 600_000, "A connection that is silent for so long is closed; -1: never."),
+    Config("controller.quorum.election.backoff.max.ms", _I, 1000, "How long a voter who lost waits at most.", lowest=0),
+    Config("controller.quorum.election.timeout.ms", _I, 1000, "A voter without a leader stands then.", lowest=1),
+    Config("controller.quorum.fetch.timeout.ms", _I, 2000, "A voter who hears nothing of its leader seeks another one.",
+           lowest=1),
     Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1,
            highest=SHORT_MAX),
     Config("delete.topic.enable", _B, True, "DeleteTopics is allowed."),
@@ -123,6 +130,11 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("offsets.topic.segment.bytes", _I, 104_857_600, "Segments of __consumer_offsets, small for quick cleaning.",
            lowest=1_048_576),  # what segment.bytes allows
     Config("producer.id.expiration.ms", _I, 86_400_000, "A producer silent for so long is forgotten.", lowest=1),
+    Config("replica.fetch.backoff.ms", _I, 1000, "How long a follower waits after a fetch that failed.", lowest=0),
+    Config("replica.fetch.max.bytes", _I, 1_048_576, "The most bytes that a follower asks of one partition.", lowest=0),
+    Config("replica.fetch.response.max.bytes", _I, 10_485_760, "The most bytes that a follower asks for.", lowest=0),
+    Config("replica.fetch.wait.max.ms", _I, 500, "How long a leader may let a follower wait for records.", lowest=0),
+    Config("replica.lag.time.max.ms", _L, 30_000, "A follower behind for so long is no longer in sync.", lowest=1),
     Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1024),
     *(Config(row.synonym, row.type, row.default, row.documentation, None, row.lowest, row.highest, row.choices)
       for row in TOPIC_CONFIGS.values() if row.synonym),
@@ -212,13 +224,15 @@ RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values(
 @dataclass
 class BrokerConfig:
     """What a broker is started with. advertised: listener name -> (host, port) told to clients. properties: Kafka's
-    names, as text. peers: node id -> (host, port) of the cluster's nodes. cluster_id: for an empty disk, so that many
-    empty disks become one cluster; None: one is made.
+    names, as text. peers: node id -> (host, port) of the cluster's nodes, where they listen to each other. voters:
+    those of them that vote on metadata; none named: all. cluster_id: for an empty disk, so that many empty disks become
+    one cluster; None: one is made.
     """
 
     advertised: dict[str, Endpoint] = field(default_factory=lambda: {"PLAINTEXT": ("localhost", 9092)})
     properties: dict[str, str] = field(default_factory=dict)
     peers: dict[int, Endpoint] = field(default_factory=dict)
+    voters: tuple[int, ...] = ()
     cluster_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -263,7 +277,8 @@ class BrokerConfig:
                 levels.append((name, text, source))
         if name in self.properties:
             levels.append((name, self.properties[name], Source.STATIC_BROKER))
-        levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
+        if BROKER_CONFIGS[name].default is not None:
+            levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
         return levels
 
 

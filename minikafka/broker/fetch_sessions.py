@@ -128,7 +128,8 @@ def news(
     sent = {}
     for key, answer in answers.items():
         marks = (answer["high_watermark"], answer["log_start_offset"])
-        if not incremental or answer["records"] or answer["error_code"] or session.told.get(key) != marks:
+        says_something = answer["records"] or answer["error_code"] or "diverging_epoch" in answer
+        if not incremental or says_something or session.told.get(key) != marks:
             sent[key] = answer
         session.told[key] = marks
         if answer["error_code"]:

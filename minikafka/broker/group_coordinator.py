@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
-from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC, MetadataRecord, Partition
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
@@ -108,16 +108,17 @@ class GroupCoordinator(Runtime):
             wait.fail(error)
         return wait
 
-    def creation(self) -> list[MetadataRecord]:
-        """The records that make the offsets topic; none if it is there."""
+    def creation(self) -> dict[str, Any]:
+        """The offsets topic, as CreateTopics wants it."""
         image, config = self._broker.image, self._broker.config
-        if OFFSETS_TOPIC in image.topics:
-            return []
-        factor = min(config["offsets.topic.replication.factor"], len(image.live_brokers()))
-        segment_bytes = str(config["offsets.topic.segment.bytes"])
-        configs = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": segment_bytes}
-        placement = self._broker.control.place(config["offsets.topic.num.partitions"], factor)
-        return controller.create_topic(OFFSETS_TOPIC, self._broker.random_uuid(), placement, configs)
+        configs = {"cleanup.policy": "compact", "compression.type": "producer"}
+        configs["segment.bytes"] = str(config["offsets.topic.segment.bytes"])
+        return {
+            "name": OFFSETS_TOPIC,
+            "num_partitions": config["offsets.topic.num.partitions"],
+            "replication_factor": min(config["offsets.topic.replication.factor"], len(image.live_brokers()) or 1),
+            "configs": [{"name": name, "value": value} for name, value in configs.items()],
+        }
 
     def tell_refusal(self, request: Call, answer: Answer) -> None:
         """The trace event of a refused request of a member, by whatever the API calls it."""

@@ -201,7 +201,8 @@ class ReplicaManager:
                         self._create_waiting(key)
                 yield from self._keys(key)
         elif record.name == "RemoveTopicRecord":
-            removed = {key: self.replicas.pop(key).log for key in self._by_topic.pop(record.fields["topic_id"], ())}
+            topic_id = record.fields["topic_id"]
+            removed = {key: self.replicas.pop(key).log for key in self._by_topic.pop(topic_id, ())}
             self._removals.update((key, log.delete()) for key, log in removed.items())
             if any(log.first_dirty_offset for log in removed.values()):
                 self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from minikafka.cluster.metadata import NO_LEADER, TOPIC_RESOURCE, Endpoint, Image, MetadataRecord, Topic, metric_name
 from minikafka.wire.errors import Error, KafkaError
@@ -31,46 +32,81 @@ def feature_levels() -> list[MetadataRecord]:
     return [MetadataRecord("FeatureLevelRecord", 0, {"name": "metadata.version", "feature_level": METADATA_VERSION})]
 
 
-def register_broker(
-    broker_id: int, incarnation_id: bytes, log_directory_id: bytes, endpoints: Mapping[str, Endpoint], broker_epoch: int
-) -> list[MetadataRecord]:
-    """A broker comes: registered fenced, then unfenced. broker_epoch: the offset the first record will get."""
-    end_points = [
+def registration(
+    broker_id: int, incarnation_id: bytes, log_dirs: Sequence[bytes], endpoints: Mapping[str, Endpoint],
+    rack: str | None = None,
+) -> dict[str, Any]:
+    """What a broker says of itself when it registers: fields that the request and the record have in common."""
+    features: dict[str, Any] = {"name": "metadata.version"}
+    features |= {"min_supported_version": OLDEST_METADATA_VERSION, "max_supported_version": METADATA_VERSION}
+    listeners = [
         {"name": name, "host": host, "port": port, "security_protocol": 0} for name, (host, port) in endpoints.items()
     ]
-    registration = {
-        "broker_id": broker_id,
-        "incarnation_id": incarnation_id,
-        "broker_epoch": broker_epoch,
-        "end_points": end_points,
-        "features": [
-            {
-                "name": "metadata.version",
-                "min_supported_version": OLDEST_METADATA_VERSION,
-                "max_supported_version": METADATA_VERSION,
-            }
-        ],
-        "rack": None,
-        "fenced": True,
-        "log_dirs": [log_directory_id],
-    }
-    unfence = {"broker_id": broker_id, "broker_epoch": broker_epoch, "fenced": -1}
-    return [
-        MetadataRecord("RegisterBrokerRecord", 3, registration),
-        MetadataRecord("BrokerRegistrationChangeRecord", 1, unfence),
-    ]
+    common = {"broker_id": broker_id, "incarnation_id": incarnation_id, "rack": rack, "log_dirs": list(log_dirs)}
+    return {**common, "features": [features], "listeners": listeners}
+
+
+def register_broker(asked: Mapping[str, Any], broker_epoch: int) -> list[MetadataRecord]:
+    """A broker comes, fenced at first. asked: the fields of `registration`. broker_epoch: the offset that the record
+    will get.
+    """
+    fields = {name: asked[name] for name in ("broker_id", "incarnation_id", "features", "rack", "log_dirs")}
+    fields |= {"broker_epoch": broker_epoch, "end_points": asked["listeners"], "fenced": True}
+    return [MetadataRecord("RegisterBrokerRecord", 3, fields)]
+
+
+def fence(image: Image, broker_id: int, fenced: bool) -> list[MetadataRecord]:
+    """A broker is silent for too long, or is ready to serve; and what that means for its partitions."""
+    broker_epoch = image.brokers[broker_id].broker_epoch
+    change = {"broker_id": broker_id, "broker_epoch": broker_epoch, "fenced": 1 if fenced else -1}
+    live = {broker.broker_id for broker in image.live_brokers()} - {broker_id} | (set() if fenced else {broker_id})
+    return [MetadataRecord("BrokerRegistrationChangeRecord", 1, change), *elect_leaders(image, live)]
 
 
 def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
-    """After a broker came or went: a partition whose leader must change gets a live in-sync one, in a new epoch."""
+    """After a broker came or went: who isn't live leaves the ISR, unless it is its last; a partition whose leader must
+    change gets a live in-sync one, in a new epoch.
+    """
     records = []
     for name, number, partition in image.all_partitions():
-        in_sync = [broker for broker in partition.replicas if broker in live and broker in partition.isr]
-        candidates = in_sync or [NO_LEADER]
+        isr = [broker for broker in partition.isr if broker in live] or list(partition.isr)
+        candidates = [broker for broker in partition.replicas if broker in live and broker in isr] or [NO_LEADER]
+        change: dict[str, Any] = {"partition_id": number, "topic_id": image.topics[name].topic_id}
+        if len(isr) < len(partition.isr):
+            change["isr"] = isr
         if partition.leader not in candidates:
-            change = {"partition_id": number, "topic_id": image.topics[name].topic_id, "leader": candidates[0]}
+            change["leader"] = candidates[0]
+        if len(change) > 2:
             records.append(MetadataRecord("PartitionChangeRecord", 2, change))
     return records
+
+
+def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any) -> MetadataRecord:
+    """AlterPartition (KIP-497): the leader names another ISR. asked: the request's partition. Errors: what the leader
+    believes is older than the image (FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION), or a member may not be in sync
+    (INELIGIBLE_REPLICA: fenced, or another run of that broker, KIP-841, KIP-903).
+    """
+    partition = image.topic_by_id(topic_id).partitions.get(asked.partition_index)
+    if partition is None:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if asked.leader_epoch != partition.leader_epoch:
+        older = asked.leader_epoch < partition.leader_epoch
+        raise KafkaError(Error.FENCED_LEADER_EPOCH if older else Error.NOT_CONTROLLER)
+    if broker_id != partition.leader:
+        raise KafkaError(Error.INVALID_REQUEST)
+    if asked.partition_epoch != partition.partition_epoch:
+        older = asked.partition_epoch < partition.partition_epoch
+        raise KafkaError(Error.INVALID_UPDATE_VERSION if older else Error.NOT_CONTROLLER)
+    isr = {member.broker_id: member.broker_epoch for member in asked.new_isr_with_epochs}
+    if broker_id not in isr or not set(isr) <= set(partition.replicas):
+        raise KafkaError(Error.INVALID_REQUEST)
+    for member, broker_epoch in isr.items():
+        broker = image.brokers.get(member)
+        if broker is None or broker.fenced or broker_epoch not in (-1, broker.broker_epoch):
+            raise KafkaError(Error.INELIGIBLE_REPLICA)
+    in_order = [replica for replica in partition.replicas if replica in isr]
+    fields = {"partition_id": asked.partition_index, "topic_id": topic_id, "isr": in_order}
+    return MetadataRecord("PartitionChangeRecord", 2, fields)
 
 
 def check_topic_name(name: str) -> None:

@@ -42,6 +42,7 @@ class BrokerRegistration:
     endpoints: dict[str, Endpoint]
     fenced: bool
     rack: str | None = None
+    incarnation_id: bytes = bytes(16)  # of the process: another one is another run
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
         endpoints=endpoints,
         fenced=fields["fenced"],
         rack=fields.get("rack"),
+        incarnation_id=fields["incarnation_id"],
     )
 
 

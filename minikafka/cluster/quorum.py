@@ -1,9 +1,10 @@
-"""The metadata quorum: a log that a majority agrees on (KIP-595, KIP-631), today with a single voter.
+"""The metadata quorum: a log that a majority agrees on (KIP-595, KIP-631).
 
 The metadata log is a replica like any other, with leader epochs and followers that fetch. What differs is who must have
-a record before it counts: of a topic's replicas those in sync, of the voters a majority. The active controller appends;
-a record reaches the image once the high watermark has passed it, and not before, on a leader as on a follower, live as
-in a replay.
+a record before it counts: of a topic's replicas those in sync, of the voters a majority; and who leads it is not told
+by an image, but elected (election.py). The active controller appends; the others fetch, and where their log parted
+from the leader's they truncate. A record reaches the image once the high watermark has passed it, and not before, on a
+leader as on a follower, live as in a replay.
 
 `quorum-state` keeps the epoch and the vote across restarts; both are synced before anything depends on them, and the
 log before this node's own word counts. The high watermark is kept too, in Kafka's `replication-offset-checkpoint`
@@ -14,11 +15,12 @@ how a torn end is told from damage).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from minikafka.clock import Now
-from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord, Partition
+from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
+from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
 from minikafka.storage.data_folder import METADATA_LOG, contents
@@ -30,9 +32,13 @@ from minikafka.trace import Trace
 from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change, read_header
+from minikafka.wire.schema import Message
 
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
+LANE = "metadata"
+FETCH_VERSION = 18  # the first in which a follower says how much it knows to count (KIP-1166)
+FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 
 _STATE = f"{METADATA_LOG}/quorum-state"
 _HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
@@ -45,7 +51,8 @@ class Voter(Replica):
     """
 
     def _agreed_offset(self) -> int:
-        known = self._follower_ends | {self._node_id: self.log.recovery_point}
+        known = {voter: follower.log_end_offset for voter, follower in self.followers.items()}
+        known[self._node_id] = self.log.recovery_point
         ends = sorted((known.get(voter, 0) for voter in self.partition.replicas), reverse=True)
         agreed = ends[len(ends) // 2]
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
@@ -54,11 +61,14 @@ class Voter(Replica):
 class Quorum:
     """The metadata log and who leads it.
 
-    node_id: this voter. voters: all of them, by node id. committed(first offset, records): called with committed
-    records, in order and without a gap, replay included. applied_offset: behind the last one that was handed on.
+    node_id: this node. voters: all of them, by node id; a node that is none of them follows only. committed(first
+    offset, records): called with committed records, in order and without a gap, replay included. applied_offset: behind
+    the last one that was handed on. ask: sends a request to another node. leader_changed(now): who leads, or in which
+    epoch, is new.
     """
 
     replica: Voter
+    election: Election
 
     def __init__(
         self,
@@ -68,19 +78,41 @@ class Quorum:
         committed: Callable[[int, Sequence[MetadataRecord]], None],
         trace: Trace,
         hears: Hears,
+        ask: Ask,
+        random: Callable[[], float],
+        timeouts: Timeouts,
+        leader_changed: Callable[[Now], None],
     ) -> None:
         self.node_id = node_id
         self.applied_offset = 0
+        self.cluster_id = ""
         self._voters = tuple(voters)
         self._disk = disk
         self._committed = committed
         self._trace = trace
         self._hears = hears
+        self._ask = ask
+        self._random = random
+        self._timeouts = timeouts
+        self._leader_changed = leader_changed
+        self._fetching: set[int] = set()  # nodes that have a fetch of ours
+        self._fetch_at: int | None = None  # monotonic ms, after one that failed
+        self._next_voter = 0  # that a node without a leader asks
 
     @property
     def leader_id(self) -> int:
-        """The active controller's node id."""
-        return self.replica.partition.leader
+        """The active controller's node id, or NO_LEADER while nobody is known to lead."""
+        return self.election.vote.leader
+
+    @property
+    def epoch(self) -> int:
+        """Of the leader, or of the votes that are going on."""
+        return self.election.vote.epoch
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node is the active controller."""
+        return self.election.role == LEADER
 
     @property
     def high_watermark(self) -> int:
@@ -98,22 +130,28 @@ class Quorum:
         return self.applied_offset == self.end_offset
 
     def start(self, tell: Callable[[str], object], now: Now) -> None:
-        """Recover the log, become leader of the next epoch; what the log holds is replayed as it is committed. tell:
-        hears what recovery dropped.
+        """Recover the log and take part in elections; a sole voter leads at once. What the log holds is replayed as it
+        is committed. tell: hears what recovery dropped.
 
         Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
         """
         with as_storage_errors(METADATA_LOG):
             self._check_folder()
             committed = self._stored_high_watermark()
-            epoch = self._stored_epoch()
+            vote = self._stored_vote()
             log = Log(self._disk, METADATA_LOG, LogConfig(), self._trace, METADATA_TOPIC, 0)
             for _ in log.recover(READ_SIZE, tell, committed=committed):
                 pass
             log.flush()
-            partition = Partition(self._voters, self._voters, self.node_id, log.epochs.latest, 0)
+            partition = Partition(self._voters, self._voters, NO_LEADER, log.epochs.latest, 0)
             self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
-            self._become_leader(max(epoch, log.epochs.latest) + 1, now)
+            if log.epochs.latest > vote.epoch:
+                vote = Vote(log.epochs.latest)
+            self.election = Election(
+                self.node_id, self._voters, lambda: self.cluster_id, self._log_end, self._save, self._follow_election,
+                self._ask, self._random, self._timeouts, self._trace,
+            )  # fmt: skip
+            self.election.start(vote, now)
 
     def _check_folder(self) -> None:
         """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
@@ -127,10 +165,27 @@ class Quorum:
             raise unusable(METADATA_LOG, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
-        """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count."""
+        """Append records as one atomic batch; returns the offset that the high watermark must reach for it to count.
+        Only while this node leads.
+        """
         assert records, "an empty batch says nothing"
+        assert self.is_leader, "only the active controller appends"
         encoded: list[NewRecord] = [(now.wall_ms, None, encode_record(*record), []) for record in records]
         return self._append(encode_batch(encoded), now)
+
+    def tick(self, now: Now) -> None:
+        """Elections, and the next fetch."""
+        self.election.tick(now)
+        if self._fetch_at is not None and self._fetch_at <= now.monotonic_ms:
+            self._fetch(now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return min((at for at in (self.election.next_deadline(), self._fetch_at) if at is not None), default=None)
+
+    def stop(self, now: Now) -> None:
+        """A clean stop is at hand: another may lead."""
+        self.election.resign(now)
 
     def replay(self) -> None:
         """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
@@ -155,6 +210,8 @@ class Quorum:
         """Flush and let go of the files."""
         self.replica.log.close()
 
+    # -- as leader
+
     def _append(self, batch: bytes, now: Now) -> int:
         written = bytearray(batch)
         self.replica.append(written, [read_header(written)], now)
@@ -162,23 +219,105 @@ class Quorum:
         self.replica.advance_high_watermark()  # this voter has it
         return self.end_offset
 
-    def _become_leader(self, epoch: int, now: Now) -> None:
+    def follower_fetched(self, node: int, offset: int, now: Now) -> None:
+        """A voter or an observer asked for records from this offset on, in this leader's epoch: it has all before."""
+        if node in self._voters:
+            self.election.heard_from(node, now)
+            self.replica.follower_fetched(node, offset, now)
+
+    # -- as follower
+
+    def _fetch(self, now: Now) -> None:
+        """Ask the leader for what comes next; a node that knows none, and is no voter, asks any voter."""
+        self._fetch_at = None
+        node = self.leader_id
+        if node == NO_LEADER and self.node_id not in self._voters:
+            free = [voter for voter in self._voters if voter not in self._fetching] or [NO_LEADER]
+            node = free[self._next_voter % len(free)]
+        if node in (NO_LEADER, self.node_id) or node in self._fetching:
+            return
+        self._fetching.add(node)
+        epoch = self.epoch
+
+        def answered(reply: Message | None, now: Now) -> None:
+            self._fetching.discard(node)
+            if self.epoch == epoch and not self.is_leader:
+                self._take(reply, now)
+            self._fetch_at = now.monotonic_ms if self._fetch_at is None else self._fetch_at
+
+        self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), answered)
+
+    def _asked(self, epoch: int) -> Mapping[str, object]:
+        last_epoch, end_offset = self._log_end()
+        partition = {
+            "partition": 0,
+            "current_leader_epoch": epoch,
+            "fetch_offset": end_offset,
+            "last_fetched_epoch": last_epoch,
+            "log_start_offset": self.replica.log.log_start_offset,
+            "partition_max_bytes": READ_SIZE,
+            "high_watermark": self.high_watermark,
+        }
+        return {
+            "cluster_id": self.cluster_id,
+            "replica_state": {"replica_id": self.node_id, "replica_epoch": -1},
+            "max_wait_ms": FETCH_MAX_WAIT_MS,
+            "min_bytes": 1,
+            "max_bytes": READ_SIZE,
+            "topics": [{"topic_id": TOPIC_ID, "partitions": [partition]}],
+        }
+
+    def _take(self, reply: Message | None, now: Now) -> None:
+        """What the leader answered, or whoever was taken for it."""
+        if reply is None or reply.error_code or not reply.responses:
+            self._next_voter += 1
+            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            return
+        answer = reply.responses[0].partitions[0]
+        leader = answer.current_leader
+        if answer.error_code:
+            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            self.election.learn(leader.leader_epoch, leader.leader_id, now)
+            if leader.leader_epoch == self.epoch and leader.leader_id == NO_LEADER:
+                self.election.lost_leader(now)
+            return
+        self.election.learn(leader.leader_epoch, leader.leader_id, now)  # a node without a leader has found one
+        self.election.fetched(now)
+        self.replica.take(answer, now)
+        self.replica.log.flush()
+
+    # -- the election's side
+
+    def _log_end(self) -> tuple[int, int]:
+        return self.replica.log.epochs.latest, self.end_offset
+
+    def _save(self, vote: Vote) -> None:
         state = {
-            "leaderId": self.node_id,
-            "leaderEpoch": epoch,
-            "votedId": self.node_id,
+            "leaderId": vote.leader,
+            "leaderEpoch": vote.epoch,
+            "votedId": vote.voted,
             "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA",
             "data_version": 1,
         }
-        self._disk.write_atomic(_STATE, json.dumps(state).encode())
-        self.replica.follow_image(replace(self.replica.partition, leader=self.node_id, leader_epoch=epoch))
-        self._append(encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now)
+        with as_storage_errors(_STATE):
+            self._disk.write_atomic(_STATE, json.dumps(state).encode())
 
-    def _stored_epoch(self) -> int:
+    def _follow_election(self, now: Now) -> None:
+        partition, vote = self.replica.partition, self.election.vote
+        self.replica.follow_image(replace(partition, leader=vote.leader, leader_epoch=vote.epoch))
+        if self.is_leader:
+            self._append(encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now)
+        self._fetch_at = None if self.is_leader else now.monotonic_ms
+        self._leader_changed(now)
+
+    # -- on disk
+
+    def _stored_vote(self) -> Vote:
         if not self._disk.exists(_STATE):
-            return 0
+            return Vote()
         try:
-            return int(json.loads(self._disk.read(_STATE))["leaderEpoch"])
+            state = json.loads(self._disk.read(_STATE))
+            return Vote(int(state["leaderEpoch"]), int(state.get("votedId", NO_LEADER)), int(state["leaderId"]))
         except (ValueError, KeyError, TypeError):
             raise unusable(_STATE, "is not what was written there. Put a good copy back, or remove it") from None
 

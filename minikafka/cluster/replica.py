@@ -13,6 +13,7 @@ checkpoints, the cleaner, and requests that wait.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from minikafka.storage.log import Appended, Log
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, raw_records
+from minikafka.wire.schema import Message
 
 TRACED_RECORDS = 50
 QUIET = (*INTERNAL_TOPICS, METADATA_TOPIC)  # what coordinators and the quorum write is told by their own events
@@ -36,6 +38,33 @@ class Hears(Protocol):
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """size_bytes: at least so much counts now that did not."""
+
+    def image_followed(self, replica: Replica) -> None:
+        """Who leads the partition, in which epoch, or who is in sync may be new."""
+
+
+@dataclass(slots=True)
+class Follower:
+    """What a leader knows of a follower. log_end_offset: it has all before. caught_up_ms: when it last had all that the
+    leader had, monotonic. broker_epoch: the run of the broker that fetched, -1 if it didn't say.
+    """
+
+    caught_up_ms: int
+    log_end_offset: int = 0
+    broker_epoch: int = -1
+    fetched_ms: int = 0
+    leader_end: int = 0  # when it fetched
+
+    def fetched(self, offset: int, leader_end: int, broker_epoch: int, now_ms: int) -> None:
+        """It has caught up as of this fetch if it asks for the leader's end, and as of its last one if it has what was
+        the leader's end then: who asks without a pause under steady load is in sync.
+        """
+        if offset >= leader_end:
+            self.caught_up_ms = now_ms
+        elif offset >= self.leader_end and self.fetched_ms:
+            self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+        self.log_end_offset, self.broker_epoch = offset, broker_epoch
+        self.fetched_ms, self.leader_end = now_ms, leader_end
 
 
 class Replica:
@@ -55,7 +84,9 @@ class Replica:
         self.min_insync_replicas = 1
         self._node_id = node_id
         self._hears = hears
-        self._follower_ends: dict[int, int] = {}  # log end offsets, as this leader knows them
+        self.followers: dict[int, Follower] = {}  # as this leader knows them
+        self.asked_isr: frozenset[int] = frozenset()  # asked of the controller, and not answered yet
+        self._leader_high_watermark = 0  # as this follower knows it
         self._waiting_bytes = 0  # appended since the high watermark stood at the log's end
 
     # -- roles
@@ -82,13 +113,29 @@ class Replica:
         """The partition as the image has it now: who leads, in which epoch, who is in sync. A new leader's epoch begins
         where its log ends, written to or not (KIP-101), and it knows nothing of its followers yet.
         """
-        if partition.leader_epoch != self.partition.leader_epoch:
-            self._follower_ends.clear()
+        was = self.partition
+        if partition.partition_epoch != was.partition_epoch:
+            self.asked_isr = frozenset()
+        if partition.leader_epoch != was.leader_epoch:
+            self.followers.clear()
+            self._leader_high_watermark = 0
         self.partition = partition
         if self.is_leader:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
+            self._tell_leading(was)
             self.advance_high_watermark()
+        self._hears.image_followed(self)
+
+    def _tell_leading(self, was: Partition) -> None:
+        now = self.partition
+        if not self.log.trace or self.log.topic == METADATA_TOPIC or len(now.replicas) == 1:
+            return
+        if now.leader_epoch != was.leader_epoch or was.leader != now.leader:
+            self.log.tell("LeaderElected", leader_epoch=now.leader_epoch, isr=list(now.isr))
+        elif set(now.isr) != set(was.isr):
+            kind = "IsrShrunk" if len(now.isr) < len(was.isr) else "IsrExpanded"
+            self.log.tell(kind, was=list(was.isr), isr=list(now.isr))
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it."""
@@ -105,20 +152,63 @@ class Replica:
         high watermark has passed `last_offset`, which may be at once.
         """
         appended = self.log.append(batches, self.leader_epoch, now, headers)
+        self._tell_appended("RecordsAppended", appended, batches, now)
+        return appended
+
+    def take(self, answer: Message, now: Now) -> None:
+        """As a follower: what the leader answered to a fetch from this log's end. Where the two logs have parted, drop
+        what the leader doesn't have (KIP-279: back to the end of the last epoch that both know; the next fetch may
+        find that they parted even earlier). Else append what it sent, as it is.
+        """
+        if answer.diverging_epoch.epoch >= 0:
+            own_epoch, own_end = self.log.end_offset_for_epoch(answer.diverging_epoch.epoch)
+            self.truncate_to(min(own_end, answer.diverging_epoch.end_offset) if own_epoch >= 0 else 0)
+            return
+        if answer.records:
+            appended = self.log.append_as_follower(answer.records)
+            if appended is not None:
+                self._tell_appended("RecordsReplicated", appended, answer.records, now)
+        self._leader_high_watermark = answer.high_watermark
+        self.advance_high_watermark()
+        if self.log.log_start_offset < answer.log_start_offset <= self.high_watermark:
+            self.log.delete_records(answer.log_start_offset)
+
+    def start_at(self, offset: int) -> None:
+        """As a follower: drop everything; the leader's log begins here."""
+        self.log.truncate_fully_and_start_at(offset)
+        self.high_watermark = offset
+
+    def _tell_appended(self, kind: str, appended: Appended, batches: Buffer, now: Now) -> None:
         if self.log.trace and self.log.topic not in QUIET:
             self.log.tell(
-                "RecordsAppended", base_offset=appended.base_offset, last_offset=appended.last_offset,
+                kind, base_offset=appended.base_offset, last_offset=appended.last_offset,
                 size_bytes=appended.size_bytes, **shown(batches),
             )  # fmt: skip
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
-        return appended
 
-    def follower_fetched(self, broker_id: int, log_end_offset: int) -> None:
+    def follower_fetched(self, broker_id: int, offset: int, now: Now, broker_epoch: int = -1) -> None:
         """A follower asked for records from this offset on: it has all before."""
-        self._follower_ends[broker_id] = log_end_offset
+        follower = self.followers.setdefault(broker_id, Follower(now.monotonic_ms))
+        follower.fetched(offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms)
         self.advance_high_watermark()
+
+    def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
+        """As leader: who is in sync now. A follower leaves the ISR when it was behind for lag_time_max_ms, and comes
+        back when it has all that counts, and what this leader began its epoch with.
+        """
+        wanted = set(self.partition.isr)
+        needed = max(self.high_watermark, self.log.epochs.entries[-1][1] if self.log.epochs.entries else 0)
+        for broker in self.partition.replicas:
+            if broker == self._node_id:
+                continue
+            follower = self.followers.setdefault(broker, Follower(now.monotonic_ms))
+            if broker not in wanted and follower.fetched_ms and follower.log_end_offset >= needed:
+                wanted.add(broker)
+            elif broker in wanted and follower.caught_up_ms + lag_time_max_ms <= now.monotonic_ms:
+                wanted.discard(broker)
+        return frozenset(wanted)
 
     def truncate_to(self, offset: int) -> None:
         """Drop what another leader never had. What is gone can't count."""
@@ -136,13 +226,21 @@ class Replica:
     # -- the high watermark
 
     def _agreed_offset(self) -> int:
-        """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known."""
-        others = [self._follower_ends.get(broker, 0) for broker in self.partition.isr if broker != self._node_id]
-        return min([self.log.log_end_offset, *others])
+        """Up to where all in-sync replicas have the log. Of a follower that has not fetched yet nothing is known. Who
+        is about to join the ISR counts already, who is about to leave still counts: so nothing is promised that
+        another leader, elected meanwhile, doesn't have. Below min.insync.replicas nothing new counts (KIP-966).
+        """
+        if not self.enough_in_sync:
+            return 0
+        others = self.asked_isr.union(self.partition.isr) - {self._node_id}
+        ends = [self.followers[broker].log_end_offset if broker in self.followers else 0 for broker in others]
+        return min([self.log.log_end_offset, *ends])
 
     def advance_high_watermark(self) -> None:
-        """To where the replicas agree. It never goes back, though a new leader may not know yet how far others are."""
-        agreed = self._agreed_offset() if self.is_leader else 0
+        """To where the replicas agree; a follower hears from its leader where that is, and may not have so much yet.
+        It never goes back, though a new leader may not know yet how far others are.
+        """
+        agreed = self._agreed_offset() if self.is_leader else min(self._leader_high_watermark, self.log.log_end_offset)
         if agreed <= self.high_watermark:
             return
         self.high_watermark = agreed
@@ -154,7 +252,7 @@ class Replica:
         self._hears.high_watermark_advanced(self, size_bytes)
 
 
-def shown(batches: bytearray | memoryview) -> dict[str, Any]:
+def shown(batches: Buffer) -> dict[str, Any]:
     """The first records as the trace shows them. Only here are they decoded, so they may turn out unreadable."""
     records: list[list[Any]] = []
     try:

@@ -26,10 +26,13 @@ scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tell
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The broker knows it as an opaque, hashable thing; str() is the client's address."""
+    """The broker knows it as an opaque, hashable thing; str() is the client's address. listener: the name of the one
+    that it came through.
+    """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, listener: str) -> None:
         self.server = server
+        self.listener = listener
         self.transport: asyncio.Transport
         self.name = "?"
         self.host = "?"

@@ -1,5 +1,5 @@
-"""`minikafka serve`: one broker with real sockets, real files and real time. Here the command reads its options and
-puts the parts together; shell.py is what runs.
+"""`minikafka serve`: brokers with real sockets, real files and real time. Here the command reads its options and puts
+the parts together; shell.py is what runs.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ import ipaddress
 import os
 import random
 import signal
+import socket
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minikafka.broker.broker import Broker
@@ -21,6 +24,7 @@ from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
+from minikafka.storage.checkpoints import META_PROPERTIES, read_meta_properties, uuid_text
 from minikafka.storage.data_folder import refuse_others
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
@@ -28,8 +32,19 @@ from minikafka.wire.errors import KafkaError
 if TYPE_CHECKING:
     import argparse
 
-NODE_ID = 1
+    from minikafka.server.handshakes import Handshakes
+
+MOST_BROKERS = 9
+MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs from Kafka: serve --help says why
+PROPERTIES_OF_MANY = {
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "2000",
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "900",
+    "replica.fetch.backoff.ms": "100",
+    "replica.lag.time.max.ms": "5000",
+}  # a broker that is gone is noticed in two seconds, not nine
 
 
 def main(args: argparse.Namespace) -> int:
@@ -44,53 +59,102 @@ def main(args: argparse.Namespace) -> int:
 
 async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     check(args)
-    files = share(raised_limit())
-    disk = FolderDisk(data_folder(args, cleanup), files.disk)
+    files = share(raised_limit() // args.brokers)
+    nodes = range(1, args.brokers + 1)
+    folder = data_folder(args, cleanup)
+    disks = {node: open_disk(folder, node, args.brokers, files.disk) for node in nodes}
+    listeners = {node: listen_socket(args.host, args.port + node - 1 if args.port else 0) for node in nodes}
+    of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
+    peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
+    cluster_id = known_cluster_id(disks) if peers else None
+    host = args.advertised_host or args.host
+    listening: list[Callable[[Event], None]] = []
+    write_trace = cleanup.enter_context(trace_file(args.trace, listening)) if args.trace else None
+    servers = {}
+    for node in nodes:
+        addresses = {LISTENER: (host, listeners[node].getsockname()[1])}
+        properties = (PROPERTIES_OF_MANY if peers else {}) | PROPERTIES | dict(args.override)
+        try:
+            config = BrokerConfig(addresses, properties, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), cluster_id)
+        except KafkaError as error:
+            raise CannotServe(f"--override: {error.message}") from error
+        broker = Broker(node, config, disks[node], random.Random(), Trace(f"broker {node}", listening))
+        told = handshakes() if args.verbose else None
+        servers[node] = Server(broker, max_connections=files.connections, handshakes=told, after_turn=write_trace)
+    stop_on_signals(list(servers.values()))
+    if args.exit_with_parent:
+        stop_with_parent(list(servers.values()))
+    reached_at, port = listeners[1].getsockname()[:2]
+    if not ipaddress.ip_address(reached_at.partition("%")[0]).is_loopback:
+        log(f"there is no authentication: anybody who reaches {reached_at}:{port} may read and write.")
+    await run(servers, listeners, of_nodes, host)
+    stopped = [server.broker.stopped for server in servers.values() if server.broker.stopped]
+    for why in stopped:
+        log(why)
+    return 1 if stopped else 0
+
+
+async def run(
+    servers: dict[int, Server], listeners: dict[int, socket.socket], of_nodes: dict[int, socket.socket], host: str
+) -> None:
+    """All brokers, until they have stopped. Says `ready` once all of them are. One that stops by itself stops alone,
+    unless it is the only one.
+    """
+    waiting = set(servers)
+    ports = [listener.getsockname()[1] for listener in listeners.values()]
+    addresses = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for port in ports)
+
+    def ready(node: int) -> None:
+        waiting.discard(node)
+        if not waiting:
+            print(f"ready {addresses}", flush=True)
+
+    await asyncio.gather(
+        *(server.run(listeners[node], partial(ready, node), of_nodes.get(node)) for node, server in servers.items())
+    )
+
+
+def open_disk(folder: str, node: int, brokers: int, most_open_files: int) -> FolderDisk:
+    """One broker has the data folder for itself; of several each has a folder of its own in it."""
+    place = folder
+    if brokers > 1:
+        if os.path.exists(os.path.join(folder, META_PROPERTIES)):
+            raise CannotServe(f"{folder} holds the data of one broker: choose another folder with --data.")
+        place = os.path.join(folder, f"broker-{node}")
+        os.makedirs(place, exist_ok=True)
+    disk = FolderDisk(place, most_open_files)
     try:
         refuse_others(disk)
         alone = disk.lock(".lock")
     except KafkaError as error:
         raise CannotServe(f"{error.message}.") from error
     except OSError as error:
-        raise CannotServe(f"can't use {args.data} as data folder: {error.strerror}.") from error
+        raise CannotServe(f"can't use {place} as data folder: {error.strerror}.") from error
     if not alone:
-        raise CannotServe(f"another server runs on {args.data}: stop it, or choose another folder with --data.")
-    listener = listen_socket(args.host, args.port)
-    reached_at, port = listener.getsockname()[:2]
-    host = args.advertised_host or args.host
-    try:
-        config = BrokerConfig(advertised={LISTENER: (host, port)}, properties=PROPERTIES | dict(args.override))
-    except KafkaError as error:
-        raise CannotServe(f"--override: {error.message}") from error
-    trace = Trace(f"broker {NODE_ID}")
-    write_trace = None
-    if args.trace:
-        write_trace = cleanup.enter_context(trace_file(args.trace, trace))
-    handshakes = None
-    if args.verbose:
-        from minikafka.server.handshakes import Handshakes
+        raise CannotServe(f"another server runs on {place}: stop it, or choose another folder with --data.")
+    return disk
 
-        handshakes = Handshakes(log)
-    broker = Broker(NODE_ID, config, disk, random.Random(), trace)
-    server = Server(
-        broker, max_connections=files.connections, handshakes=handshakes, after_turn=write_trace
-    )
-    stop_on_signals(server)
-    if args.exit_with_parent:
-        stop_with_parent(server)
-    if not ipaddress.ip_address(reached_at.partition("%")[0]).is_loopback:
-        log(f"there is no authentication: anybody who reaches {reached_at}:{port} may read and write.")
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    await server.run(listener, lambda: print(f"ready {address}", flush=True))
-    if broker.stopped:
-        log(broker.stopped)
-        return 1
-    return 0
+
+def known_cluster_id(disks: dict[int, FolderDisk]) -> str:
+    """The cluster that these folders belong to; a new one if they are empty."""
+    for disk in disks.values():
+        known = read_meta_properties(disk) or {}
+        if known.get("cluster.id"):
+            return known["cluster.id"]
+    return uuid_text(uuid.uuid4().bytes)
+
+
+def handshakes() -> Handshakes:
+    from minikafka.server.handshakes import Handshakes
+
+    return Handshakes(log)
 
 
 def check(args: argparse.Namespace) -> None:
-    if args.brokers != 1:
-        raise CannotServe("--brokers: one broker it is for now; several come with replication.")
+    if not 1 <= args.brokers <= MOST_BROKERS:
+        raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} in one process.")
+    if args.port and args.port + args.brokers - 1 > 65535:
+        raise CannotServe(f"--port: {args.brokers} brokers take the ports from {args.port} on, and end beyond 65535.")
     told = args.advertised_host or args.host
     if told in ("0.0.0.0", "::"):
         raise CannotServe(
@@ -118,7 +182,7 @@ def data_folder(args: argparse.Namespace, cleanup: ExitStack) -> str:
 
 
 @contextmanager
-def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
+def trace_file(path: str, listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
     """Every event becomes a line of JSON, its time counted from here on; gives what writes the lines of a turn out.
 
     A trace that can't be written any more (a full disk, a closed pipe) ends, and the server goes on.
@@ -140,7 +204,7 @@ def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
             file.writelines(lines)
             file.flush()
         except OSError as error:
-            trace.listeners.remove(keep)
+            listening.remove(keep)
             log(f"the trace in {path} ends here: {error.strerror}.")
         lines.clear()
 
@@ -148,7 +212,7 @@ def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
         file = open(path, "w", encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise CannotServe(f"--trace: can't write the trace to {path}: {error.strerror}.") from error
-    trace.listeners.append(keep)
+    listening.append(keep)
     try:
         yield write
     finally:
@@ -158,13 +222,13 @@ def trace_file(path: str, trace: Trace) -> Iterator[Callable[[], None]]:
             pass
 
 
-def stop_on_signals(server: Server) -> None:
+def stop_on_signals(servers: list[Server]) -> None:
     """SIGINT and SIGTERM stop cleanly; a second one ends the process at once."""
     loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
-        server.stop()
+        stop_all(servers)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
@@ -173,13 +237,18 @@ def stop_on_signals(server: Server) -> None:
             signal.signal(number, lambda number, frame: loop.call_soon_threadsafe(stop, number) and None)
 
 
-def stop_with_parent(server: Server) -> None:
+def stop_all(servers: list[Server]) -> None:
+    for server in servers:
+        server.stop()
+
+
+def stop_with_parent(servers: list[Server]) -> None:
     """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
         while os.read(0, 4096):
             pass
-        loop.call_soon_threadsafe(server.stop)
+        loop.call_soon_threadsafe(stop_all, servers)
 
     threading.Thread(target=wait, daemon=True).start()

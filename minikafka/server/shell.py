@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
+from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Effect, Notice, Reply, Request
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
@@ -84,16 +85,23 @@ class Server:
 
     # --- the life of the server ---
 
-    async def run(self, listener: socket.socket, say_ready: Callable[[], object]) -> None:
-        """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why."""
+    async def run(
+        self, listener: socket.socket, say_ready: Callable[[], object], of_nodes: socket.socket | None = None
+    ) -> None:
+        """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why. of_nodes:
+        where it listens to the other nodes of its cluster.
+        """
         self.broker.start(now())
         self._drain()
         if self.broker.stopped:
             return
-        listener.setblocking(False)
-        listener.listen(512)
-        accepting = asyncio.create_task(self._accept(listener))
-        accepting.add_done_callback(self._accepting_ended)
+        accepting = []
+        for name, each in {LISTENER: listener, CONTROLLER_LISTENER: of_nodes}.items():
+            if each is not None:
+                each.setblocking(False)
+                each.listen(512)
+                accepting.append(asyncio.create_task(self._accept(each, name)))
+                accepting[-1].add_done_callback(self._accepting_ended)
         if self._idle_seconds >= 0:
             self._close_idle()
         try:
@@ -104,8 +112,11 @@ class Server:
             while not (self._stopping or self.broker.stopped):
                 await self._next_change()
         finally:
-            accepting.cancel()
+            for task in accepting:
+                task.cancel()
             listener.close()
+            if of_nodes is not None:
+                of_nodes.close()
         if not self.broker.stopped:
             self.broker.stop(now())  # answers what is parked, writes the clean shutdown marker
             self._drain()
@@ -116,13 +127,13 @@ class Server:
         self._stopping = True
         self._changed.set()
 
-    async def _accept(self, listener: socket.socket) -> None:
+    async def _accept(self, listener: socket.socket, name: str) -> None:
         """One at a time, so that no burst opens more than there is room for (asyncio's own way takes a hundred)."""
         while True:
             try:
                 client, _ = await self._loop.sock_accept(listener)
                 if len(self.connections) < self._max_connections:
-                    await self._loop.connect_accepted_socket(lambda: Connection(self), client)
+                    await self._loop.connect_accepted_socket(lambda: Connection(self, name), client)
                 else:
                     client.close()
                     self._turn_away()
@@ -313,7 +324,7 @@ class Server:
     def connected(self, connection: Connection) -> None:
         connection.active_at = self._loop.time()
         self.connections.add(connection)
-        self.broker.connected(connection, LISTENER, connection.host)
+        self.broker.connected(connection, connection.listener, connection.host)
         if self._handshakes:
             self._handshakes.connected(connection)
 

@@ -52,12 +52,15 @@ from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.mishaps import Mishaps, crash_program
 from minikafka.simulation.network import Network
 from minikafka.simulation.partitioning import partitioner
-from minikafka.simulation.processes import BrokerProcess, ClientProcess
+from minikafka.simulation.processes import CONTROLLER_PORT, BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.simulation.programs import Program, never
 from minikafka.simulation.tables import Table
 from minikafka.simulation.topics import Topics
 from minikafka.trace import Event, Trace, printable
+
+MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
+CLUSTER_ID = "minikafka-in-a-notebook"[:22]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -93,8 +96,6 @@ class Cluster:
         latency_ms: tuple[int, int] = (1, 3),
         configs: Mapping[str, Any] | None = None,
     ) -> None:
-        if brokers != 1:
-            raise ValueError(f"brokers={brokers!r}: a cluster has one broker until replication is here")
         self.seed = seed
         self.trace: list[Event] = []
         self.futures: list[Future] = []
@@ -117,8 +118,10 @@ class Cluster:
         self._taken = ["admin", "cluster", "network", *(f"broker {node_id}" for node_id in range(1, brokers + 1))]
         self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
-        for node_id in range(1, brokers + 1):
-            self._add_broker(node_id, {name: str(value) for name, value in (configs or {}).items()})
+        properties = {name: str(value) for name, value in (configs or {}).items()}
+        peers = {node_id: (f"broker-{node_id}", CONTROLLER_PORT) for node_id in range(1, brokers + 1)}
+        for node_id in peers:
+            self._add_broker(node_id, properties, peers if brokers > 1 else {})
         self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
         admin = AdminHandle(Admin("admin", self._bootstrap(), self._trace_of("admin")), self.kernel, self._network)
         self._topics = Topics(self.book, self._brokers, admin)
@@ -348,9 +351,10 @@ class Cluster:
     def _bootstrap(self) -> list[tuple[str, int]]:
         return [(f"broker-{node_id}", 9092) for node_id in self._brokers]
 
-    def _add_broker(self, node_id: int, properties: dict[str, str]) -> None:
+    def _add_broker(self, node_id: int, properties: dict[str, str], peers: dict[int, tuple[str, int]]) -> None:
+        cluster_id = CLUSTER_ID if peers else None
         address = (f"broker-{node_id}", 9092)
-        config = BrokerConfig(advertised={"PLAINTEXT": address}, properties=properties)
+        config = BrokerConfig({"PLAINTEXT": address}, properties, peers, tuple(sorted(peers)[:MOST_VOTERS]), cluster_id)
         trace = self._trace_of(f"broker {node_id}")
         random = self._random(f"broker {node_id}")
         skew_ms = self._plan.skew_ms(f"broker {node_id}")

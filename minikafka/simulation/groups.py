@@ -15,7 +15,7 @@ from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.overview import columns
-from minikafka.simulation.processes import BrokerProcess, any_up
+from minikafka.simulation.processes import BrokerProcess, any_up, leading
 from minikafka.simulation.topics import raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
@@ -114,9 +114,8 @@ class ConsumerGroups:
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
-            replica = any_up(self._brokers).replicas.find(*partition)
-            if replica is not None:
-                found[partition] = replica.high_watermark - offset
+            if partition.topic in any_up(self._brokers).image.topics:
+                found[partition] = leading(self._brokers, *partition).high_watermark - offset
         return found
 
     @checked(group=TEXT, offsets=OFFSETS)
@@ -144,7 +143,9 @@ class ConsumerGroups:
     # inside
 
     def _group_states(self) -> list[Groups]:
-        return any_up(self._brokers).groups.loaded()
+        any_up(self._brokers)
+        up = [process.broker for process in self._brokers.values() if process.state != "down"]
+        return [state for broker in up if broker.ready for state in broker.groups.loaded()]
 
     def _group_state(self, group: str) -> Groups:
         for state in self._group_states():

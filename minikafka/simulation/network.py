@@ -42,8 +42,9 @@ class Caller(Protocol):
 class Link:
     """One connection. open: neither side has closed it. server: None until it is accepted."""
 
-    def __init__(self, name: str, caller: Caller, target: str) -> None:
+    def __init__(self, name: str, caller: Caller, target: str, port: int) -> None:
         self.name = name
+        self.port = port
         self.caller = caller
         self.target = target
         self.server: Server | None = None
@@ -74,7 +75,7 @@ class Network:
 
     def connect(self, caller: Caller, name: str, address: Address) -> Link:
         server = self._listening.get(address)
-        link = Link(name, caller, server.name if server else "{}:{}".format(*address))
+        link = Link(name, caller, server.name if server else "{}:{}".format(*address), address[1])
         self._links[link] = None
 
         def arrive() -> None:

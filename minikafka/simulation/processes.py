@@ -12,12 +12,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from minikafka.broker.broker import Broker
+from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Close, Connection, Effect, Notice, Reply, Request
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.metadata import Address
+from minikafka.cluster.replica import Replica
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.network import Link, Network
@@ -27,6 +29,9 @@ from minikafka.wire.errors import KafkaError
 if TYPE_CHECKING:
     from minikafka.clock import Now
     from minikafka.simulation.programs import Program
+
+
+CONTROLLER_PORT = 9093  # where brokers listen to each other
 
 
 class Agenda:
@@ -162,6 +167,7 @@ class BrokerProcess(Process):
         self._asked: dict[Link, list[Request]] = {}
         self._connections = 0
         network.listen(address, self)
+        network.listen((address[0], CONTROLLER_PORT), self)
         self._start()
 
     def _start(self) -> None:
@@ -201,7 +207,8 @@ class BrokerProcess(Process):
         def connected() -> None:
             self._requests[link] = deque()
             self._links[link.name] = link
-            self.broker.connected(link.name, "PLAINTEXT", link.caller.name)
+            listener = CONTROLLER_LISTENER if link.port == CONTROLLER_PORT else "PLAINTEXT"
+            self.broker.connected(link.name, listener, link.caller.name)
 
         self._when_up(connected)
         return True
@@ -284,6 +291,17 @@ def any_up(brokers: Mapping[int, BrokerProcess]) -> Broker:
         if process.state != "down" and process.broker.ready:
             return process.broker
     raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
+
+
+def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Replica:
+    """The replica that leads a partition, as whoever is up believes; where nobody does, one that could."""
+    partition = any_up(brokers).image.topics[topic].partitions[number]
+    up = [node for node, process in brokers.items() if process.state != "down" and process.broker.ready]
+    for node in (partition.leader, *partition.isr, *partition.replicas):
+        replica = brokers[node].broker.replicas.find(topic, number) if node in up else None
+        if replica is not None:
+            return replica
+    raise IllegalStateError(f"no broker that has {topic}-{number} is up: cluster.restart({partition.replicas[0]})")
 
 
 class ClientProcess(Process):

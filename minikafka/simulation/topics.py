@@ -15,7 +15,7 @@ from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
 from minikafka.simulation.calls import Book, recorded
-from minikafka.simulation.processes import BrokerProcess, any_up
+from minikafka.simulation.processes import BrokerProcess, any_up, leading
 from minikafka.wire.errors import Error, KafkaError
 
 TOPIC, BROKER = 2, 4  # resource types
@@ -124,7 +124,7 @@ class Topics:
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
         """The oldest offset that still counts, and the one that the next record gets."""
         self._described(topic, partition)
-        log = any_up(self._brokers).replicas.leader(topic, partition).log
+        log = leading(self._brokers, topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
     def check_topic(self, topic: str) -> None:
@@ -150,7 +150,7 @@ class Topics:
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
         start, _ = self.log_offsets(topic, number)
-        replica = any_up(self._brokers).replicas.leader(topic, number)
+        replica = leading(self._brokers, topic, number)
         partition, offset = TopicPartition(topic, number), start
         found: list[ConsumerRecord] = []
         while offset < replica.high_watermark:

@@ -272,8 +272,12 @@ class Log:
     # -- cutting
 
     def truncate_to(self, offset: int) -> None:
-        """Drop all records from `offset` on. A batch is never cut in two: one that holds the offset goes whole."""
+        """Drop all records from `offset` on, and epochs that would begin there. A batch is never cut in two: one that
+        holds the offset goes whole.
+        """
         if offset >= self.log_end_offset:
+            with as_storage_errors(self.directory):
+                self.epochs.truncate_from_end(offset)
             return
         if offset < self.segments[0].base_offset:
             return self.truncate_fully_and_start_at(offset)

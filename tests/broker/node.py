@@ -18,6 +18,8 @@ WALL_MS = 1_767_225_600_000  # 2026-01-01
 class Node:
     """One node and one client. Time stands still until `pass_time`."""
 
+    peers = {}
+
     def __init__(self, disk=None, listeners=None, node_id=1, **properties):
         self.disk = disk or MemoryDisk()
         self.properties = {name.replace("_", "."): str(value) for name, value in properties.items()}
@@ -28,7 +30,7 @@ class Node:
 
     def new_broker(self):
         trace = Trace(f"broker {self.node_id}", self.listeners)
-        config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, self.properties)
+        config = BrokerConfig({"PLAINTEXT": ("localhost", 9092)}, self.properties, self.peers)
         return Broker(self.node_id, config, self.disk, Random(7), trace)
 
     def start(self):

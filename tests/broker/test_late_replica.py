@@ -6,11 +6,13 @@ It is in sync with every partition, and a voter of the metadata quorum; the node
 
 import pytest
 
+from minikafka.broker.effects import Request
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.cluster.election import LANE
+from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import encode_versioned
+from minikafka.wire.messages import decode_request, encode_response, encode_versioned
 from tests.broker.node import WALL_MS, Node
 
 RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
@@ -18,23 +20,51 @@ SOON_MS = 100
 
 
 class Pair(Node):
-    """Broker 1, which leads, and broker 2, which fetches when the test says so."""
+    """Broker 1, for which broker 2 votes, and broker 2, which fetches when the test says so."""
+
+    peers = {1: ("one", 9093), 2: ("two", 9093)}
 
     def start(self):
         self.broker = self.new_broker()
-        self.broker.quorum._voters = (1, 2)
         self.broker.start(self.now)
+        while not self.broker.quorum.is_leader:
+            self._go_to(self.broker.next_deadline())
+            self.vote()
         self.connect("client")
+        self.broker.outbox.clear()
+
+    def vote(self):
+        """Broker 2 answers votes, and nothing else."""
+        for item in [item for item in self.out() if isinstance(item, Request) and item.lane == LANE]:
+            asked = decode_request(bytearray().join(item.frame))
+            if asked.api.name == "Vote":
+                partition = {"partition_index": 0, "leader_id": -1, "vote_granted": True}
+                partition["leader_epoch"] = asked.body.topics[0].partitions[0].replica_epoch
+                body = {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [partition]}]}
+                frame = encode_response("Vote", asked.version, asked.correlation_id, body)
+                self.broker.receive_reply(2, LANE, bytearray().join(frame), self.now)
+
+    def out(self):
+        """What is meant for clients; what broker 2 is asked stays without an answer."""
+        items = super().out()
+        self.requests = [item for item in items if isinstance(item, Request)]
+        return items if not self.broker.quorum.is_leader else [item for item in items if item not in self.requests]
 
     def fetch_metadata(self):
         quorum = self.broker.quorum
         while quorum.high_watermark < quorum.end_offset:
-            quorum.replica.follower_fetched(2, quorum.end_offset)
+            quorum.follower_fetched(2, quorum.end_offset, self.now)
             self.broker.tick(self.now)
+
+    def join(self):
+        """Broker 1 registers, opens its logs and is unfenced."""
+        while not self.broker.ready:
+            self.fetch_metadata()
+            self._go_to(self.broker.next_deadline())
 
     def fetch_records(self, topic="orders"):
         replica = self.broker.replicas.leader(topic, 0)
-        replica.follower_fetched(2, replica.log.log_end_offset)
+        replica.follower_fetched(2, replica.log.log_end_offset, self.now)
         self.broker.tick(self.now)
 
     def pass_time(self, ms):
@@ -50,11 +80,12 @@ def empty():
 @pytest.fixture
 def pair(empty):
     """With topics `orders` and `__consumer_offsets`, one partition each, both brokers in sync."""
-    empty.fetch_metadata()
-    empty.pass_time(SOON_MS)
+    empty.join()
     broker = empty.broker
-    second = controller.register_broker(2, b"2" * 16, b"d" * 16, {"PLAINTEXT": ("two", 9092)}, broker.quorum.end_offset)
-    broker.quorum.append(second, empty.now)
+    second = controller.registration(2, b"2" * 16, [b"d" * 16], {"PLAINTEXT": ("two", 9092)})
+    broker.quorum.append(controller.register_broker(second, broker.quorum.end_offset), empty.now)
+    empty.fetch_metadata()
+    broker.quorum.append(controller.fence(broker.image, 2, False), empty.now)
     empty.fetch_metadata()
     for name in ("orders", OFFSETS_TOPIC):
         placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
@@ -146,11 +177,9 @@ def test_a_committed_offset_is_not_there_before_it_counts(pair):
 
 
 def test_a_node_is_ready_only_when_its_registration_is_committed(empty):
-    empty.pass_time(10_000)
-    assert not empty.broker.ready
+    empty.pass_time(1000)
     assert empty.broker.image.brokers == {}
-    empty.fetch_metadata()
-    empty.pass_time(SOON_MS)
+    empty.join()
     assert empty.broker.ready
 
 

@@ -14,7 +14,10 @@ def cluster(*broker_ids):
     image = Image()
     for broker_id in broker_ids:
         endpoints = {"PLAINTEXT": ("localhost", 9090 + broker_id)}
-        commit(image, controller.register_broker(broker_id, b"i" * 16, b"d" * 16, endpoints, commit.offset))
+        asked = controller.registration(broker_id, b"i" * 16, [b"d" * 16], endpoints)
+        commit(image, controller.register_broker(asked, commit.offset))
+        assert image.brokers[broker_id].fenced, "it is not ready yet (KIP-631)"
+        commit(image, controller.fence(image, broker_id, False))
     return image
 
 
@@ -64,6 +67,7 @@ def test_a_placement_chosen_by_a_client_is_checked(assignments):
 
 def test_a_registration_change_must_name_the_brokers_epoch():
     image = cluster(1)
-    stale = controller.register_broker(1, b"i" * 16, b"d" * 16, {}, image.brokers[1].broker_epoch - 1)[1]
+    [change] = controller.fence(image, 1, True)
+    change.fields["broker_epoch"] -= 1
     with pytest.raises(AssertionError, match="current epoch"):
-        commit(image, [stale])
+        commit(image, [change])

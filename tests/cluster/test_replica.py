@@ -32,6 +32,12 @@ class Led:
     def high_watermark_advanced(self, replica, size_bytes):
         self.told.append(("counts", replica.high_watermark))
 
+    def image_followed(self, replica):
+        pass
+
+    def follower_fetched(self, broker, offset, at_ms=NOW.monotonic_ms):
+        self.replica.follower_fetched(broker, offset, Now(at_ms, NOW.wall_ms))
+
     def append(self, count=1):
         batch = bytearray(encode_batch([(NOW.wall_ms, None, b"x", [])] * count))
         return self.replica.append(batch, [read_header(batch)], NOW)
@@ -46,11 +52,11 @@ def test_the_high_watermark_is_the_smallest_log_end_offset_of_the_in_sync_replic
     led = Led()
     led.append(5)
     assert led.replica.high_watermark == 0
-    led.replica.follower_fetched(2, 5)
+    led.follower_fetched(2, 5)
     assert led.replica.high_watermark == 0
-    led.replica.follower_fetched(3, 3)
+    led.follower_fetched(3, 3)
     assert led.replica.high_watermark == 3
-    led.replica.follower_fetched(3, 5)
+    led.follower_fetched(3, 5)
     assert led.told == [("appended", 5), ("counts", 3), ("counts", 5)]
 
 
@@ -63,7 +69,7 @@ def test_without_followers_a_record_counts_when_it_is_written():
 def test_a_replica_that_is_not_in_sync_is_not_waited_for():
     led = Led()
     led.append()
-    led.replica.follower_fetched(2, 1)
+    led.follower_fetched(2, 1)
     assert led.replica.high_watermark == 0
     led.in_sync(1, 2)
     assert led.replica.high_watermark == 1
@@ -72,27 +78,27 @@ def test_a_replica_that_is_not_in_sync_is_not_waited_for():
 def test_the_high_watermark_never_goes_back():
     led = Led()
     led.append(4)
-    led.replica.follower_fetched(2, 4)
-    led.replica.follower_fetched(3, 4)
+    led.follower_fetched(2, 4)
+    led.follower_fetched(3, 4)
     led.in_sync(1, 2, 3, leader_epoch=1)
     led.append()
-    led.replica.follower_fetched(2, 0)
+    led.follower_fetched(2, 0)
     assert led.replica.high_watermark == 4
 
 
 def test_a_new_leader_does_not_trust_what_it_knew_of_its_followers_in_an_earlier_epoch():
     led = Led()
     led.append(2)
-    led.replica.follower_fetched(2, 2)
+    led.follower_fetched(2, 2)
     led.in_sync(1, 2, 3, leader=2, leader_epoch=1)
     led.in_sync(1, 2, 3, leader=1, leader_epoch=2)
-    led.replica.follower_fetched(3, 2)
+    led.follower_fetched(3, 2)
     assert led.replica.high_watermark == 0
 
 
 def test_a_follower_moves_no_high_watermark():
     led = Led(partition=replace(OF_THREE, leader=2))
-    led.replica.follower_fetched(2, 5)
+    led.follower_fetched(2, 5)
     assert led.replica.high_watermark == 0
 
 
@@ -126,7 +132,7 @@ def test_kip_595_a_metadata_record_counts_when_a_majority_has_it_on_disk():
     led.append()
     synced(led)
     assert led.replica.high_watermark == 0
-    led.replica.follower_fetched(3, 1)
+    led.follower_fetched(3, 1)
     assert led.replica.high_watermark == 1
 
 
@@ -142,10 +148,10 @@ def test_raft_5_4_2_records_of_earlier_leaders_count_with_the_first_of_this_epoc
     led = voting(1, 2, 3)
     led.append(2)
     led.in_sync(1, 2, 3, leader_epoch=2)
-    led.replica.follower_fetched(2, 2)
+    led.follower_fetched(2, 2)
     synced(led)
     assert led.replica.high_watermark == 0, "a majority has them, but a leader of epoch 2 may not count them alone"
     led.append()
     synced(led)
-    led.replica.follower_fetched(2, 3)
+    led.follower_fetched(2, 3)
     assert led.replica.high_watermark == 3

@@ -212,8 +212,8 @@ def fetch_knows_topics_partitions_and_epochs(side):
     side.fetch("an empty log", topic=side.name + ".empty")
     side.fetch("an empty log and an epoch", topic=side.name + ".empty", last_fetched_epoch=0, versions=(12, 13))
     side.fetch("an empty log, out of range", 1, topic=side.name + ".empty")
-    side.ask("nothing", "Fetch", 4, 11, 13, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=[])
-    side.ask("nothing, waiting", "Fetch", 4, 11, 13, max_wait_ms=20, min_bytes=1, max_bytes=1000, topics=[])
+    side.ask("nothing", "Fetch", 4, 11, 13, 18, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=[])
+    side.ask("nothing, waiting", "Fetch", 4, 11, 13, 18, max_wait_ms=20, min_bytes=1, max_bytes=1000, topics=[])
 
 
 def fetch_keeps_sessions(side):

@@ -122,6 +122,7 @@ GROUP_APIS = of_groups(0, "", NOBODY).keys()
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
+    if not handler.of_nodes
     for version in range(max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1)
 ]
 

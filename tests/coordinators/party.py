@@ -145,7 +145,7 @@ class Party:
     def let_through(self):
         """The other replica fetches all that is there."""
         replica = self.node.broker.replicas.leader(OFFSETS_TOPIC, 0)
-        replica.follower_fetched(2, replica.log.log_end_offset)
+        replica.follower_fetched(2, replica.log.log_end_offset, self.node.now)
         self.pass_time(1)
 
     def _me(self, name, generation):

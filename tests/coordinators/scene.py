@@ -102,7 +102,7 @@ class Scene:
         return self.submit(group, decide)
 
     def commit(self):
-        self.replica.follower_fetched(2, self.log.log_end_offset)
+        self.replica.follower_fetched(2, self.log.log_end_offset, self.now)
         self.runtime.high_watermark_advanced(0, self.now)
 
     def go_to(self, monotonic_ms):

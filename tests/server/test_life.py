@@ -73,7 +73,8 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--brokers", "3"], "several come with replication"),
+        (["--brokers", "10"], "from 1 to 9 in one process"),
+        (["--brokers", "3", "--port", "65534"], "end beyond 65535"),
         (["--host", "0.0.0.0", "--port", "0"], "--advertised-host"),
         (["--host", "no.such.host.invalid", "--port", "0"], "is not known here"),
         (["--host", "192.0.2.1", "--port", "0"], "is not an address of this machine"),
@@ -150,8 +151,8 @@ def test_verbose_says_who_came_and_what_was_spoken():
 
 
 def test_a_server_that_does_not_start_says_why_in_the_error():
-    with pytest.raises(RuntimeError, match="one broker it is for now"):
-        Served(options=("--brokers", "2"))
+    with pytest.raises(RuntimeError, match="from 1 to 9 in one process"):
+        Served(options=("--brokers", "0"))
 
 
 def test_a_bootstrap_address_can_be_kept_over_a_restart(tmp_path):

@@ -26,6 +26,7 @@ Script = Generator[Ask, Any, None]
 SERVED = {
     BY_KEY[key].name: range(max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1)
     for key, handler in HANDLERS.items()
+    if not handler.of_nodes
 }
 ADMIN = "__admin_client"
 MOST_TOPICS = 30

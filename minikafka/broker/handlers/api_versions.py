@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.wire.errors import Error
@@ -28,11 +28,12 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     software = (body.client_software_name, body.client_software_version) if request.version >= 3 else ()
     if not all(SOFTWARE.fullmatch(each) for each in software):
         return {"error_code": Error.INVALID_REQUEST}
-    served = sorted((key, handler.versions) for key, handler in HANDLERS.items())
+    of_nodes = request.client.listener == CONTROLLER_LISTENER
+    served = sorted((key, handler.versions) for key, handler in HANDLERS.items() if of_nodes or not handler.of_nodes)
     name = "metadata.version"
     supported = {"name": name, "min_version": OLDEST_METADATA_VERSION, "max_version": METADATA_VERSION}
-    level = broker.image.features[name]
-    finalized = {"name": name, "max_version_level": level, "min_version_level": level}
+    levels = broker.image.features.items()  # none until the cluster has begun
+    finalized = [{"name": name, "max_version_level": level, "min_version_level": level} for name, level in levels]
     return {
         "api_keys": [
             {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
@@ -40,5 +41,5 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         ],
         "supported_features": [supported],
         "finalized_features_epoch": broker.quorum.high_watermark - 1,
-        "finalized_features": [finalized],
+        "finalized_features": finalized,
     }

@@ -13,17 +13,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, FetchKey, news
 from minikafka.clock import Now
+from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
+from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.topics import nested
 
-DIVERGING_EPOCHS = 12  # the version that can tell them; a session may be continued by an older one
+DIVERGING_EPOCHS = CURRENT_LEADERS = 12  # the version that can tell them; a session may be continued by an older one
 TOPIC_IDS = 13  # the version from which topics are named by id
+NODE_ENDPOINTS = 16
+HIGH_WATERMARKS = 18
 READ_COMMITTED = 1
+CONSUMER = -1
+WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
@@ -41,17 +48,24 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
 
+    follower = replica_id(request)
+    if follower != CONSUMER:
+        for one in asked:
+            note_follower(broker, request, follower, one, now)
+
     def look(expired: bool) -> dict[str, Any] | int:
         """The answer, or how many bytes are missing for one."""
-        answers, size_bytes, failed = read(broker, request, asked)
+        answers, size_bytes, failed = read(broker, request, asked, follower)
+        failed = failed or (follower != CONSUMER and counts_more(request, answers))
         if not (expired or failed or size_bytes >= body.min_bytes or not asked):
             return body.min_bytes - size_bytes
-        if broker.trace:
+        if broker.trace and follower == CONSUMER:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
         parts = ((topic, answer) for (topic, _), answer in sent.items())
         responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
-        return {"session_id": session.session_id if session else 0, "responses": responses}
+        nodes = leaders_named(broker, request, answers)
+        return {"session_id": session.session_id if session else 0, "responses": responses, "node_endpoints": nodes}
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
         found = look(expired)
@@ -63,7 +77,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     found = look(body.max_wait_ms <= 0)
     if not isinstance(found, int):
         return found
-    keys = [("high_watermark", topic_name(broker, one.topic), one.partition) for one in asked]
+    names = [(topic_name(broker, one.topic), one.partition) for one in asked]
+    keys = [("high_watermark" if follower == CONSUMER else "log_end", *name) for name in names]
+    keys += [("high_watermark", *name) for name in names if name[0] == METADATA_TOPIC]
     return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, missing_bytes=found)
 
 
@@ -97,10 +113,75 @@ def forgotten_partitions(request: Call) -> list[FetchKey]:
 
 def topic_name(broker: Broker, topic: str | bytes) -> str:
     """A topic's name, whichever way the request names it. An unknown id gives an empty name, which no topic has."""
+    if topic == METADATA_TOPIC_ID:
+        return METADATA_TOPIC
     return topic if isinstance(topic, str) else broker.image.topic_names.get(topic, "")
 
 
-def read(broker: Broker, request: Call, asked: list[Asked]) -> tuple[dict[FetchKey, dict[str, Any]], int, bool]:
+def replica_id(request: Call) -> int:
+    """The node that fetches as a follower; CONSUMER for everybody who is not a node of the cluster."""
+    if request.client.listener != CONTROLLER_LISTENER:
+        return CONSUMER
+    return int(request.body.replica_state.replica_id if request.version >= 15 else request.body.replica_id)
+
+
+def led(broker: Broker, one: Asked, follower: int = CONSUMER) -> Replica:
+    """The replica that is asked for, which this node must lead. The metadata log is there for followers only."""
+    name = topic_name(broker, one.topic)
+    if isinstance(one.topic, bytes) and not name:
+        raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+    if name == METADATA_TOPIC and follower != CONSUMER:
+        broker.quorum.replica.check_leader(one.current_leader_epoch)
+        return broker.quorum.replica
+    if name == METADATA_TOPIC and isinstance(one.topic, bytes):
+        raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+    return broker.replicas.leader(name, one.partition, one.current_leader_epoch)
+
+
+def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now: Now) -> None:
+    """Asking from an offset on says that all before is there, unless the two logs have parted."""
+    try:
+        replica = led(broker, one, follower)
+        parted = one.last_fetched_epoch >= 0 and replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
+    except KafkaError:
+        return  # the answer will say so
+    if parted or one.fetch_offset > replica.log.log_end_offset:
+        return
+    if replica is broker.quorum.replica:
+        broker.quorum.follower_fetched(follower, one.fetch_offset, now)
+    elif follower in replica.partition.replicas:
+        replica.follower_fetched(follower, one.fetch_offset, now, request.body.replica_state.replica_epoch)
+        broker.isr.look((replica.log.topic, one.partition), replica, now)
+
+
+def counts_more(request: Call, answers: dict[FetchKey, dict[str, Any]]) -> bool:
+    """Whether the follower is to hear of a new high watermark at once (KIP-1166: it said what it knows)."""
+    known = {
+        (topic.topic_id, partition.partition): partition.high_watermark
+        for topic in request.body.topics
+        for partition in topic.partitions
+        if request.version >= HIGH_WATERMARKS
+    }
+    return any(answers[key]["high_watermark"] > high_watermark for key, high_watermark in known.items())
+
+
+def leaders_named(broker: Broker, request: Call, answers: dict[FetchKey, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where to find the leaders that refused partitions are said to have (KIP-951)."""
+    if request.version < NODE_ENDPOINTS:
+        return []
+    named = {answer["current_leader"]["leader_id"] for answer in answers.values() if "current_leader" in answer}
+    brokers = (broker.image.brokers[node] for node in sorted(named) if node in broker.image.brokers)
+    listener = request.client.listener
+    return [
+        {"node_id": one.broker_id, "host": host, "port": port, "rack": one.rack}
+        for one in brokers if listener in one.endpoints
+        for host, port in [one.endpoints[listener]]
+    ]  # fmt: skip
+
+
+def read(
+    broker: Broker, request: Call, asked: list[Asked], follower: int
+) -> tuple[dict[FetchKey, dict[str, Any]], int, bool]:
     """Read what there is for each partition. Returns the answers, their size in bytes, and whether one of them is an
     error.
     """
@@ -109,23 +190,25 @@ def read(broker: Broker, request: Call, asked: list[Asked]) -> tuple[dict[FetchK
     total, failed = 0, False
     for one in asked:
         try:
-            answer, size_bytes = read_partition(broker, request, one, left, must_give=total == 0)
+            answer, size_bytes = read_partition(broker, request, one, left, total == 0, follower)
             total += size_bytes
             left -= size_bytes
+            failed = failed or "diverging_epoch" in answer
         except KafkaError as error:
-            answer, failed = refusal(one.partition, error), True
+            answer, failed = refusal(broker, request, one, error), True
         answers[one.topic, one.partition] = answer
     return answers, total, failed
 
 
-def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_give: bool) -> tuple[dict[str, Any], int]:
-    """One partition's answer and the size of its records."""
-    name = topic_name(broker, one.topic)
-    if isinstance(one.topic, bytes) and not name:
-        raise KafkaError(Error.UNKNOWN_TOPIC_ID)
-    replica = broker.replicas.leader(name, one.partition, one.current_leader_epoch)
+def read_partition(
+    broker: Broker, request: Call, one: Asked, left: int, must_give: bool, follower: int
+) -> tuple[dict[str, Any], int]:
+    """One partition's answer and the size of its records. A follower reads up to the log's end."""
+    replica = led(broker, one, follower)
     committed = request.body.isolation_level == READ_COMMITTED
     end = replica.last_stable_offset if committed else replica.high_watermark
+    if follower != CONSUMER:
+        end = replica.log.log_end_offset
     answer: dict[str, Any] = {
         "partition_index": one.partition,
         "error_code": Error.NONE,
@@ -135,6 +218,8 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
         "aborted_transactions": [] if committed else None,
         "records": b"",
     }
+    if replica is broker.quorum.replica and request.version >= CURRENT_LEADERS:
+        answer["current_leader"] = {"leader_id": broker.node_id, "leader_epoch": replica.leader_epoch}
     if one.last_fetched_epoch >= 0 and request.version >= DIVERGING_EPOCHS:
         diverging = replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
         if diverging is not None:
@@ -148,8 +233,21 @@ def read_partition(broker: Broker, request: Call, one: Asked, left: int, must_gi
     return answer, sum(map(len, records))
 
 
-def refusal(partition: int, error: KafkaError) -> dict[str, Any]:
-    """What Kafka answers for a partition it did not read."""
+def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dict[str, Any]:
+    """What Kafka answers for a partition it did not read; who leads it, where the client was wrong about that."""
+    answer = refused(one.partition, error)
+    name = topic_name(broker, one.topic)
+    if request.version < CURRENT_LEADERS:
+        return answer
+    if name == METADATA_TOPIC:
+        answer["current_leader"] = {"leader_id": broker.quorum.leader_id, "leader_epoch": broker.quorum.epoch}
+    elif error.error in WRONG_LEADER and name in broker.image.topics:
+        partition = broker.image.topics[name].partitions[one.partition]
+        answer["current_leader"] = {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}
+    return answer
+
+
+def refused(partition: int, error: KafkaError) -> dict[str, Any]:
     return {
         "partition_index": partition,
         "error_code": error.error,

@@ -14,7 +14,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import Error
 
 GROUP, TRANSACTION = 0, 1
 
@@ -27,19 +27,20 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         return shaped(request, [refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}") for key in keys])
     if kind == TRANSACTION:
         return shaped(request, [{"key": key, **here(broker, request, broker.node_id)} for key in keys])
-    try:
-        if OFFSETS_TOPIC not in broker.image.topics and not broker.quorum.is_settled:
-            raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
-        records = broker.groups.creation()
-    except KafkaError as error:
-        return shaped(request, [refused(key, Error.COORDINATOR_NOT_AVAILABLE, error.message) for key in keys])
-    return broker.control.decide(records, now, lambda: shaped(request, [find(broker, request, key) for key in keys]))
+
+    def answer() -> dict[str, Any]:
+        return shaped(request, [find(broker, request, key) for key in keys])
+
+    if OFFSETS_TOPIC in broker.image.topics:
+        return answer()
+    return broker.control.create([broker.groups.creation()], now, answer)
 
 
 def find(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
     """The leader of the group's partition."""
-    partitions = broker.image.topic(OFFSETS_TOPIC).partitions
-    leader = partitions[partition_for(group_id, len(partitions))].leader
+    topic = broker.image.topics.get(OFFSETS_TOPIC)
+    partitions = topic.partitions if topic else {}
+    leader = partitions[partition_for(group_id, len(partitions))].leader if partitions else NO_LEADER
     if leader == NO_LEADER:
         return refused(group_id, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
     return {"key": group_id, **here(broker, request, leader)}

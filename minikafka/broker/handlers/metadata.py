@@ -14,7 +14,6 @@ from minikafka.cluster.metadata import (
     NO_LEADER,
     OFFSETS_TOPIC,
     BrokerRegistration,
-    MetadataRecord,
     Partition,
     Topic,
 )
@@ -46,11 +45,9 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     everything = body.topics is None or (request.version == 0 and not body.topics)
     asked = [] if everything else body.topics
     failed: dict[str, KafkaError] = {}
-    records = [] if everything else auto_created(broker, request, failed)
+    created = [] if everything else auto_created(broker, request, failed)
 
     def answer() -> dict[str, Any]:
-        if broker.trace:
-            tell(broker, records)
         topics: list[Encoded | dict[str, Any]]
         if everything:
             topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
@@ -60,43 +57,27 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         brokers = [{"node_id": one.broker_id, **address} for one, address in reachable(broker, request)]
         return cluster_fields(broker, request, brokers) | {"topics": topics}
 
-    return broker.control.decide(records, now, answer)
+    return broker.control.create(created, now, answer) if created else answer()
 
 
-def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[MetadataRecord]:
-    """The records that create the unknown topics of a request; names that cannot be created go to failed."""
+def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[dict[str, Any]]:
+    """The unknown topics of a request, as CreateTopics wants them; names that cannot be created go to failed."""
     allowed = request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]
-    if not (allowed and broker.quorum.is_settled):  # until it is settled, clients ask again
+    if not allowed:
         return []
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
-    records: list[MetadataRecord] = []
+    topics = []
     for name in unknown[:CREATED_AT_ONCE]:
-        try:
-            records += creation(broker, name)
-        except KafkaError as error:
-            failed[name] = error
-    return records
-
-
-def creation(broker: Broker, name: str) -> list[MetadataRecord]:
-    """The records that create one topic that was asked for."""
-    if name == OFFSETS_TOPIC:
-        return broker.groups.creation()
-    if name in INTERNAL_TOPICS:
-        return []
-    controller.check_new_topic_name(name, broker.image)
-    partitions, replicas = broker.config["num.partitions"], broker.config["default.replication.factor"]
-    placement = broker.control.place(partitions, replicas)
-    return controller.create_topic(name, broker.random_uuid(), placement, {})
-
-
-def tell(broker: Broker, created: list[MetadataRecord]) -> None:
-    """A trace event for each topic that was created because somebody asked for it."""
-    for name in (record.fields["name"] for record in created if record.name == "TopicRecord"):
-        partitions = broker.image.topic(name).partitions
-        factor = len(partitions[0].replicas)
-        broker.trace.emit("TopicCreated", topic=name, partitions=len(partitions), replication_factor=factor, configs={})
+        if name == OFFSETS_TOPIC:
+            topics.append(broker.groups.creation())
+        elif name not in INTERNAL_TOPICS:
+            try:
+                controller.check_new_topic_name(name, broker.image)
+                topics.append({"name": name, "num_partitions": -1, "replication_factor": -1})
+            except KafkaError as error:
+                failed[name] = error
+    return topics
 
 
 def by_name(one: Any, request: Call) -> bool:

@@ -12,7 +12,7 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord, Topic
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Topic
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
@@ -49,7 +49,8 @@ def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         topic_id = broker.random_uuid()
         records.extend(controller.create_topic(topic.name, topic_id, placement, configs))
         count, factor = len(placement), len(placement[0])
-        created.append({"topic": topic.name, "partitions": count, "replication_factor": factor, "configs": configs})
+        if topic.name not in INTERNAL_TOPICS:
+            created.append({"topic": topic.name, "partitions": count, "replication_factor": factor, "configs": configs})
         resulting = [
             row | {"value": configs[row["name"]], "config_source": Source.TOPIC} if row["name"] in configs else row
             for row in defaults

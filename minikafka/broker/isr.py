@@ -1,0 +1,122 @@
+"""Leaders keep their ISR true: who has fallen behind leaves it, who has caught up comes back (KIP-497).
+
+The controller decides. A leader says what it wants, with the epochs that it believes in, and goes on as if the answer
+could be yes or no: who is to join must already have a record before it counts, who is to leave must still have it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.calls import Broker
+from minikafka.broker.peers import CONTROL
+from minikafka.clock import Now
+from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.replica import Replica
+from minikafka.wire.schema import Message
+
+ALTER_PARTITION_VERSION = 3
+RETRY_BACKOFF_MS = 50
+
+Key = tuple[str, int]
+
+
+class IsrChanges:
+    """What this node's leaders ask of the controller: one request at a time, for all of them."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._wanted: dict[Key, Replica] = {}
+        self._is_asking = False
+        self._ask_at: int | None = None  # monotonic ms
+        self._look_at: int | None = None
+
+    def look(self, key: Key, replica: Replica, now: Now) -> None:
+        """This leader's followers have moved, or stand still: is the ISR another one?"""
+        if replica.asked_isr or not replica.is_leader:
+            return
+        image = self._broker.image
+        wanted = replica.wanted_isr(now, self._broker.config["replica.lag.time.max.ms"])
+        isr = set(replica.partition.isr)
+        joining = {broker for broker in wanted - isr if broker in image.brokers and not image.brokers[broker].fenced}
+        wanted = wanted & isr | joining
+        if wanted != isr:
+            replica.asked_isr = frozenset(wanted)
+            self._wanted[key] = replica
+            self._ask_at = now.monotonic_ms if self._ask_at is None else self._ask_at
+
+    def tick(self, now: Now) -> None:
+        """Look at all leaders every half replica.lag.time.max.ms, and ask."""
+        if self._look_at is not None and self._look_at <= now.monotonic_ms:
+            self._look_at = None
+            for key, replica in self._broker.replicas.replicas.items():
+                if replica.is_leader and len(replica.partition.replicas) > 1:
+                    self._look_at = now.monotonic_ms + self._broker.config["replica.lag.time.max.ms"] // 2
+                    self.look(key, replica, now)
+        if self._ask_at is not None and self._ask_at <= now.monotonic_ms and not self._is_asking:
+            self._ask_at = None
+            self._ask(now)
+
+    def led(self, now_ms: int) -> None:
+        """This node leads a partition with followers."""
+        if self._look_at is None:
+            self._look_at = now_ms
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        ask_at = None if self._is_asking else self._ask_at
+        return min((at_ms for at_ms in (ask_at, self._look_at) if at_ms is not None), default=None)
+
+    def _ask(self, now: Now) -> None:
+        leader = self._broker.quorum.leader_id
+        wanted = {key: each for key, each in self._wanted.items() if each.asked_isr and each.is_leader}
+        self._wanted = wanted
+        if leader == NO_LEADER and wanted:
+            self._ask_at = now.monotonic_ms + RETRY_BACKOFF_MS
+        if leader == NO_LEADER or not wanted:
+            return
+        self._wanted = {}
+        self._is_asking = True
+        epochs = {key: replica.partition.partition_epoch for key, replica in wanted.items()}
+
+        def answered(reply: Message | None, now: Now) -> None:
+            self._is_asking = False
+            answers = {} if reply is None or reply.error_code else by_partition(reply)
+            for key, replica in wanted.items():
+                if replica.partition.partition_epoch != epochs[key]:
+                    continue  # the image has it, and more
+                error = answers.get((replica.topic_id, key[1]), -1)
+                if error:
+                    replica.asked_isr = frozenset()
+                    replica.advance_high_watermark()
+                    self._look_at = now.monotonic_ms + RETRY_BACKOFF_MS
+
+        topics: dict[bytes, list[dict[str, Any]]] = {}
+        for (_, number), replica in wanted.items():
+            topics.setdefault(replica.topic_id, []).append(self._asked(number, replica))
+        body = {
+            "broker_id": self._broker.node_id,
+            "broker_epoch": self._broker.control.broker_epoch,
+            "topics": [{"topic_id": topic_id, "partitions": rows} for topic_id, rows in topics.items()],
+        }
+        self._broker.ask(leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered)
+
+    def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
+        own = {self._broker.node_id: self._broker.control.broker_epoch}
+        epochs = {broker: follower.broker_epoch for broker, follower in replica.followers.items()} | own
+        isr = [{"broker_id": broker, "broker_epoch": epochs.get(broker, -1)} for broker in sorted(replica.asked_isr)]
+        return {
+            "partition_index": number,
+            "leader_epoch": replica.leader_epoch,
+            "new_isr_with_epochs": isr,
+            "partition_epoch": replica.partition.partition_epoch,
+        }
+
+
+def by_partition(reply: Message) -> dict[tuple[bytes, int], int]:
+    """The error of each partition of an answer, 0 for none."""
+    return {
+        (topic.topic_id, answer.partition_index): answer.error_code
+        for topic in reply.topics
+        for answer in topic.partitions
+    }

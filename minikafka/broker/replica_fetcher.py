@@ -1,0 +1,201 @@
+"""How a follower gets its records: by fetching, as a consumer does, from the leader of each partition (KIP-595's form
+of Fetch: the leader answers where the two logs part, KIP-279).
+
+One fetch at a time goes to each leader, for all partitions that this node follows there, in a session (KIP-227): only
+what changed is named again. The fetch offset says what the follower has, so asking for the next records acknowledges
+the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.broker.calls import Broker
+from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
+from minikafka.clock import Now
+from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
+from minikafka.cluster.replica import Replica
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+
+LANE = "replica_fetch"
+FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 7
+EARLIEST = -2
+
+Key = tuple[bytes, int]  # topic id, partition
+
+
+@dataclass(slots=True)
+class Leader:
+    """What is fetched from one node. told: (fetch offset, leader epoch, last epoch, log start offset) of each
+    partition, as the session knows it.
+    """
+
+    followed: dict[Key, Replica] = field(default_factory=dict)
+    resting: dict[Key, int] = field(default_factory=dict)  # monotonic ms, from which it is asked for again
+    told: dict[Key, tuple[int, int, int, int]] = field(default_factory=dict)
+    session_id: int = 0
+    session_epoch: int = INITIAL_EPOCH
+    is_asked: bool = False
+    ask_at: int | None = None  # monotonic ms
+
+    def forget_session(self) -> None:
+        self.session_id, self.session_epoch = 0, INITIAL_EPOCH
+        self.told.clear()
+
+
+class ReplicaFetcher:
+    """All that this node follows."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._leaders: dict[int, Leader] = {}
+        self._followed: dict[Key, int] = {}  # from whom
+
+    def follow_image(self, replica: Replica, number: int, now_ms: int) -> None:
+        """Who leads this replica's partition may be another node now."""
+        key = (replica.topic_id, number)
+        leader = replica.partition.leader
+        wanted = NO_LEADER if replica.is_leader else leader
+        known = self._followed.get(key, NO_LEADER)
+        if known not in (NO_LEADER, wanted):
+            self._drop(key)
+        if wanted != NO_LEADER:
+            self._followed[key] = wanted
+            of = self._leaders.setdefault(wanted, Leader())
+            of.followed[key] = replica
+            of.resting.pop(key, None)
+            of.ask_at = now_ms
+
+    def follow(self, record: MetadataRecord) -> None:
+        """A metadata record was committed: what a deleted topic had is not followed any more."""
+        if record.name == "RemoveTopicRecord":
+            for key in [key for key in self._followed if key[0] == record.fields["topic_id"]]:
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        leader = self._leaders.get(self._followed.pop(key, NO_LEADER))
+        if leader is not None:
+            leader.followed.pop(key, None)
+            leader.resting.pop(key, None)
+
+    def tick(self, now: Now) -> None:
+        """Ask whom it is time to ask."""
+        for node, leader in self._leaders.items():
+            if leader.ask_at is not None and leader.ask_at <= now.monotonic_ms and not leader.is_asked:
+                leader.ask_at = None
+                self._ask(node, leader, now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        waiting = (leader.ask_at for leader in self._leaders.values() if not leader.is_asked)
+        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+
+    # -- asking
+
+    def _ask(self, node: int, leader: Leader, now: Now) -> None:
+        for key in [key for key, until_ms in leader.resting.items() if until_ms <= now.monotonic_ms]:
+            del leader.resting[key]
+        state = {key: row(replica) for key, replica in leader.followed.items() if key not in leader.resting}
+        if not state:
+            leader.ask_at = min(leader.resting.values(), default=None)
+            return
+        news = {key: told for key, told in state.items() if leader.told.get(key) != told}
+        forgotten = [key for key in leader.told if key not in state]
+        body = self._body(leader, news, forgotten)
+        leader.told = state
+        leader.is_asked = True
+        asked = {key: leader.followed[key].leader_epoch for key in state}
+
+        def answered(reply: Message | None, now: Now) -> None:
+            leader.is_asked = False
+            leader.ask_at = now.monotonic_ms
+            if reply is None or reply.error_code:
+                leader.forget_session()
+                if reply is None:
+                    leader.ask_at += self._broker.config["replica.fetch.backoff.ms"]
+                return
+            if reply.session_id:
+                leader.session_id = reply.session_id
+                leader.session_epoch = leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
+            else:
+                leader.forget_session()
+            for topic in reply.responses:
+                for answer in topic.partitions:
+                    key = (topic.topic_id, answer.partition_index)
+                    replica = leader.followed.get(key)
+                    if replica is not None and replica.leader_epoch == asked.get(key):
+                        self._take(node, leader, key, replica, answer, now)
+
+        self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, body, answered)
+
+    def _body(self, leader: Leader, news: dict[Key, tuple[int, int, int, int]], forgotten: list[Key]) -> dict[str, Any]:
+        config = self._broker.config
+        per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
+        rows = {
+            (topic_id, number): {
+                "partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
+                "last_fetched_epoch": last_epoch, "log_start_offset": start, **per_partition,
+            }
+            for (topic_id, number), (offset, epoch, last_epoch, start) in news.items()
+        }  # fmt: skip
+        return {
+            "replica_state": {"replica_id": self._broker.node_id, "replica_epoch": self._broker.control.broker_epoch},
+            "max_wait_ms": config["replica.fetch.wait.max.ms"],
+            "min_bytes": 1,
+            "max_bytes": config["replica.fetch.response.max.bytes"],
+            "session_id": leader.session_id,
+            "session_epoch": leader.session_epoch,
+            "topics": [
+                {"topic_id": topic_id, "partitions": [rows[topic_id, number] for number in numbers]}
+                for topic_id, numbers in by_topic(news).items()
+            ],
+            "forgotten_topics_data": [
+                {"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in by_topic(forgotten).items()
+            ],
+        }
+
+    # -- being answered
+
+    def _take(self, node: int, leader: Leader, key: Key, replica: Replica, answer: Message, now: Now) -> None:
+        if answer.error_code == Error.NONE:
+            replica.take(answer, now)
+            return
+        leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
+        if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
+            self._start_over(node, leader, key, replica)
+
+    def _start_over(self, node: int, leader: Leader, key: Key, replica: Replica) -> None:
+        """The leader doesn't have the records that come next here: it has deleted them, or never had what is here. So
+        the log begins anew where the leader's begins.
+        """
+        epoch = replica.leader_epoch
+
+        def answered(reply: Message | None, now: Now) -> None:
+            found = reply.topics[0].partitions[0] if reply is not None and reply.topics else None
+            if found is None or found.error_code or replica.leader_epoch != epoch or replica.is_leader:
+                return
+            replica.start_at(found.offset)
+            leader.resting.pop(key, None)
+            leader.ask_at = now.monotonic_ms
+
+        asked = {"partition_index": key[1], "current_leader_epoch": epoch, "timestamp": EARLIEST}
+        topics = [{"name": replica.log.topic, "partitions": [asked]}]
+        body = {"replica_id": self._broker.node_id, "topics": topics}
+        self._broker.ask(node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, answered)
+
+
+def row(replica: Replica) -> tuple[int, int, int, int]:
+    """What a follower tells of one partition."""
+    log = replica.log
+    return log.log_end_offset, replica.leader_epoch, log.epochs.latest, log.log_start_offset
+
+
+def by_topic(keys: Iterable[Key]) -> dict[bytes, list[int]]:
+    """Partition numbers by topic id."""
+    topics: dict[bytes, list[int]] = {}
+    for topic_id, number in keys:
+        topics.setdefault(topic_id, []).append(number)
+    return topics

@@ -1,0 +1,340 @@
+"""Who leads the metadata quorum: one voter's part in KRaft's election (KIP-595; PreVote, KIP-996; the Raft paper, 5.2).
+
+The rules. A voter gives one vote an epoch, and writes it to disk before it says so. It gives it only to a candidate
+whose log is at least as far as its own: the later last epoch wins, then the longer log. Who has the votes of a majority
+leads that epoch, so there is one leader an epoch at most, and it has every record that counts.
+
+A follower that hears nothing from its leader first asks whether it would win (PreVote), without a new epoch: others who
+still hear the leader say no, so a voter with a bad connection unseats nobody. A leader that a majority no longer
+fetches from resigns by itself: somebody else may lead already.
+
+    role          leaves it when its timer is due      or when
+    UNATTACHED    asks whether it would win            it hears who leads
+    FOLLOWER      asks whether it would win            another leads
+    PROSPECTIVE   asks again                           a majority would vote for it: stands
+    CANDIDATE     asks whether it would win            a majority voted for it: leads
+    LEADER        tells its epoch to those who don't fetch; resigns without a majority
+
+Any message with a later epoch ends whatever role was there. A node that is no voter only follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
+from minikafka.trace import Trace
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+
+UNATTACHED, FOLLOWER, PROSPECTIVE, CANDIDATE, LEADER = "unattached", "follower", "prospective", "candidate", "leader"
+LANE = "quorum"
+VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
+
+Then = Callable[[Message | None, Now], None]
+
+
+class Ask(Protocol):
+    """Send a request to another node; then(reply or None, now) is called once."""
+
+    def __call__(
+        self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Kafka's configs controller.quorum.*, in ms."""
+
+    election_timeout_ms: int = 1000
+    fetch_timeout_ms: int = 2000
+    election_backoff_max_ms: int = 1000
+
+
+@dataclass(slots=True)
+class Vote:
+    """What must survive a restart. voted: whom this voter voted for in this epoch, or NO_LEADER."""
+
+    epoch: int = 0
+    voted: int = NO_LEADER
+    leader: int = NO_LEADER
+
+
+class Election:
+    """log_end(): (epoch of the last record, log end offset). save(vote): keep it on disk, synced. changed(now): the
+    role, the epoch or the leader is another one. random(): 0 <= x < 1.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        voters: Sequence[int],
+        cluster_id: Callable[[], str],
+        log_end: Callable[[], tuple[int, int]],
+        save: Callable[[Vote], None],
+        changed: Callable[[Now], None],
+        ask: Ask,
+        random: Callable[[], float],
+        timeouts: Timeouts,
+        trace: Trace,
+    ) -> None:
+        self.role = UNATTACHED
+        self.vote = Vote()
+        self.has_fetched = False  # from the leader of this epoch
+        self._node_id = node_id
+        self._others = [voter for voter in voters if voter != node_id]
+        self._majority = len(voters) // 2 + 1
+        self._is_voter = node_id in voters
+        self._cluster_id = cluster_id
+        self._log_end = log_end
+        self._save = save
+        self._changed = changed
+        self._ask = ask
+        self._random = random
+        self._timeouts = timeouts
+        self._trace = trace
+        self._timer_ms: int | None = None
+        self._votes: dict[int, bool] = {}
+        self._rounds = 0  # that this voter lost in a row
+        self._heard_ms: dict[int, int] = {}  # the leader's: when each voter fetched last
+
+    # -- life
+
+    def start(self, vote: Vote, now: Now) -> None:
+        """vote: as it was kept. A sole voter leads the next epoch at once."""
+        self.vote = vote
+        if not self._others and self._is_voter:
+            self._stand(now)
+        elif vote.leader not in (NO_LEADER, self._node_id):
+            self._become(FOLLOWER, now, self._timeouts.fetch_timeout_ms)
+        else:
+            self.vote.leader = NO_LEADER
+            self._become(UNATTACHED, now, self._patience_ms())
+
+    def tick(self, now: Now) -> None:
+        """Do what is due."""
+        if self._timer_ms is None or now.monotonic_ms < self._timer_ms:
+            return
+        if self.role == LEADER:
+            self._look_after_voters(now)
+        elif self._is_voter:
+            self._ask_for_votes(PROSPECTIVE, now)
+        else:
+            self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+            self._forget_leader(now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return self._timer_ms
+
+    def resign(self, now: Now) -> None:
+        """A clean stop: tell the voters, the one with the longest log first to stand."""
+        if self.role != LEADER or not self._others:
+            return
+        heard = sorted(self._others, key=lambda voter: -self._heard_ms.get(voter, 0))
+        candidates = [{"candidate_id": voter, "candidate_directory_id": bytes(16)} for voter in heard]
+        fields = {"leader_id": self._node_id, "leader_epoch": self.vote.epoch, "preferred_candidates": candidates}
+        for voter in heard:
+            self._ask(voter, LANE, "EndQuorumEpoch", END_VERSION, self._body(fields), lambda *_: None)
+        self._forget_leader(now)
+
+    # -- what others ask
+
+    def asked_for_vote(self, asked: Message, now: Now) -> dict[str, Any]:
+        """Vote: one partition of the request; its answer's fields."""
+        if asked.replica_epoch < self.vote.epoch:
+            return self._answer(Error.FENCED_LEADER_EPOCH) | {"vote_granted": False}
+        if asked.replica_epoch > self.vote.epoch:
+            self.learn(asked.replica_epoch, NO_LEADER, now)
+        granted = self._would_vote(asked)
+        if granted and not asked.pre_vote:
+            self.vote.voted = asked.replica_id
+            self._save(self.vote)
+            self._become(UNATTACHED, now, self._patience_ms())
+        if self._trace:
+            self._tell("VoteAnswered", candidate=asked.replica_id, granted=granted, pre_vote=asked.pre_vote)
+        return self._answer(Error.NONE) | {"vote_granted": granted}
+
+    def _would_vote(self, asked: Message) -> bool:
+        if (asked.last_offset_epoch, asked.last_offset) < self._log_end():
+            return False
+        if asked.pre_vote:
+            return self.role != LEADER and not (self.role == FOLLOWER and self.has_fetched)
+        return self.vote.leader == NO_LEADER and self.vote.voted in (NO_LEADER, asked.replica_id)
+
+    def told_of_leader(self, told: Message, now: Now) -> dict[str, Any]:
+        """BeginQuorumEpoch: one partition of the request; its answer's fields."""
+        refused = self._refuse(told)
+        if not refused:
+            self.learn(told.leader_epoch, told.leader_id, now)
+        return self._answer(refused)
+
+    def told_of_resignation(self, told: Message, now: Now) -> dict[str, Any]:
+        """EndQuorumEpoch: one partition of the request. The first of the preferred candidates stands at once, the next
+        a little later.
+        """
+        refused = self._refuse(told)
+        if not refused:
+            self.learn(told.leader_epoch, told.leader_id, now)
+            order = [each.candidate_id for each in told.preferred_candidates]
+            place = order.index(self._node_id) if self._node_id in order else len(order)
+            self._forget_leader(now, place * self._timeouts.election_timeout_ms // 2)
+        return self._answer(refused)
+
+    def _refuse(self, told: Message) -> Error:
+        """One leader an epoch: who names another one is not of this quorum."""
+        if told.leader_epoch < self.vote.epoch:
+            return Error.FENCED_LEADER_EPOCH
+        another = self.vote.leader not in (NO_LEADER, told.leader_id)
+        if told.leader_id not in self._others or (told.leader_epoch == self.vote.epoch and another):
+            return Error.INVALID_REQUEST
+        return Error.NONE
+
+    # -- what is heard
+
+    def learn(self, epoch: int, leader: int, now: Now) -> None:
+        """Somebody says who leads in which epoch (NO_LEADER: he doesn't know). What is older is no news; and that this
+        node leads it knows better.
+        """
+        if leader == self._node_id:
+            leader = NO_LEADER
+        if epoch < self.vote.epoch or (epoch == self.vote.epoch and leader in (NO_LEADER, self.vote.leader)):
+            return
+        if epoch > self.vote.epoch:
+            self.vote = Vote(epoch)
+        assert self.vote.leader == NO_LEADER or epoch > self.vote.epoch, "one leader an epoch"
+        self.vote.leader = leader
+        self._save(self.vote)
+        known = leader != NO_LEADER
+        self._become(FOLLOWER if known else UNATTACHED, now, self._timeouts.fetch_timeout_ms if known else None)
+
+    def fetched(self, now: Now) -> None:
+        """The leader of this epoch has answered a fetch."""
+        self.has_fetched = True
+        self._rounds = 0
+        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+
+    def lost_leader(self, now: Now) -> None:
+        """Whom this node took for the leader of this epoch says that it isn't."""
+        if self.role == FOLLOWER:
+            self._forget_leader(now)
+
+    def heard_from(self, node: int, now: Now) -> None:
+        """A voter has fetched from this leader."""
+        self._heard_ms[node] = now.monotonic_ms
+
+    # -- roles
+
+    def _become(self, role: str, now: Now, timer_ms: int | None) -> None:
+        """timer_ms: how long to wait in this role; None: no longer than in the last one."""
+        self.role, self.has_fetched = role, False
+        if timer_ms is not None or self._timer_ms is None:
+            self._timer_ms = now.monotonic_ms + (self._patience_ms() if timer_ms is None else timer_ms)
+        self._changed(now)
+
+    def _patience_ms(self) -> int:
+        """Between one and two election timeouts, so that rarely two stand at the same time."""
+        return round(self._timeouts.election_timeout_ms * (1 + self._random()))
+
+    def _ask_for_votes(self, role: str, now: Now) -> None:
+        if role == PROSPECTIVE:
+            self.vote.leader = NO_LEADER
+        self._votes = {}
+        self._become(role, now, self._patience_ms())
+        epoch, (last_epoch, end_offset) = self.vote.epoch, self._log_end()
+        asked = {"replica_epoch": epoch, "replica_id": self._node_id, "pre_vote": role == PROSPECTIVE}
+        asked |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
+        if self._trace:
+            self._tell("VotesRequested", pre_vote=role == PROSPECTIVE, log_end_offset=end_offset)
+        for voter in self._others:
+            self._ask_for_vote(voter, asked, role)
+        self._count(now)
+
+    def _ask_for_vote(self, voter: int, asked: dict[str, Any], role: str) -> None:
+        def answered(reply: Message | None, now: Now) -> None:
+            if reply is None or reply.error_code or not reply.topics:
+                return
+            vote = reply.topics[0].partitions[0]
+            # who would vote for another has no faith in the leader that he names
+            self.learn(vote.leader_epoch, NO_LEADER if vote.vote_granted else vote.leader_id, now)
+            if (self.role, self.vote.epoch) == (role, asked["replica_epoch"]) and vote.error_code == Error.NONE:
+                self._votes[voter] = vote.vote_granted
+                self._count(now)
+
+        self._ask(voter, LANE, "Vote", VOTE_VERSION, self._body(asked) | {"voter_id": voter}, answered)
+
+    def _count(self, now: Now) -> None:
+        given = 1 + sum(self._votes.values())
+        if given >= self._majority:
+            if self.role == PROSPECTIVE:
+                self._stand(now)
+            else:
+                self._lead(now)
+        elif len(self._votes) - (given - 1) > len(self._others) + 1 - self._majority:  # enough against it
+            self._rounds += 1
+            longest_ms = min(self._timeouts.election_backoff_max_ms, 50 << min(self._rounds, 10))
+            self._timer_ms = now.monotonic_ms + max(1, round(longest_ms * self._random()))
+
+    def _stand(self, now: Now) -> None:
+        self.vote = Vote(self.vote.epoch + 1, self._node_id)
+        if not self._others:
+            self._lead(now)
+            return
+        self._save(self.vote)
+        self._ask_for_votes(CANDIDATE, now)
+
+    def _lead(self, now: Now) -> None:
+        self.vote.leader = self._node_id
+        self._save(self.vote)
+        self._rounds = 0
+        self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
+        self._become(LEADER, now, None)
+        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2 if self._others else None
+        if self._trace and self._others:
+            self._tell("ControllerElected", votes=1 + sum(self._votes.values()))
+        for voter in self._others:
+            self._tell_epoch(voter)
+
+    def _look_after_voters(self, now: Now) -> None:
+        patience_ms = self._timeouts.fetch_timeout_ms * 3 // 2
+        late = [voter for voter in self._others if self._heard_ms[voter] + patience_ms // 3 <= now.monotonic_ms]
+        gone = [voter for voter in late if self._heard_ms[voter] + patience_ms <= now.monotonic_ms]
+        if len(self._others) + 1 - len(gone) < self._majority:
+            self._forget_leader(now)
+            return
+        self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
+        for voter in late:
+            self._tell_epoch(voter)
+
+    def _tell_epoch(self, voter: int) -> None:
+        def answered(reply: Message | None, now: Now) -> None:
+            if reply is not None and not reply.error_code and reply.topics:
+                other = reply.topics[0].partitions[0]
+                self.learn(other.leader_epoch, other.leader_id, now)
+
+        fields = {"leader_id": self._node_id, "leader_epoch": self.vote.epoch}
+        self._ask(voter, LANE, "BeginQuorumEpoch", BEGIN_VERSION, self._body(fields) | {"voter_id": voter}, answered)
+
+    def _forget_leader(self, now: Now, timer_ms: int | None = None) -> None:
+        """Within this epoch: it has resigned, or is not heard of."""
+        if self._trace and self.role == LEADER:
+            self._tell("ControllerResigned")
+        self.vote.leader = NO_LEADER
+        self._become(UNATTACHED, now, self._patience_ms() if timer_ms is None else timer_ms)
+
+    # -- words
+
+    def _body(self, fields: dict[str, Any]) -> dict[str, Any]:
+        partition = {"partition_index": 0, **fields}
+        topics = [{"topic_name": METADATA_TOPIC, "partitions": [partition]}]
+        return {"cluster_id": self._cluster_id(), "topics": topics}
+
+    def _answer(self, error: Error) -> dict[str, Any]:
+        known = {"leader_id": self.vote.leader, "leader_epoch": self.vote.epoch}
+        return {"partition_index": 0, "error_code": error, **known}
+
+    def _tell(self, kind: str, **detail: Any) -> None:
+        self._trace.emit(kind, epoch=self.vote.epoch, **detail)

@@ -1,0 +1,113 @@
+"""What replication promises, over seeded schedules of crashes, freezes and cut networks: no acknowledged record is lost
+or written twice, no two replicas differ below the high watermark, one leader an epoch, what was read stays readable at
+its offset, and the cluster heals when the faults stop. And that a broken broker would be noticed.
+
+A failure prints its schedule. Schedule(number) replays it.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from minikafka.broker.handlers import produce
+from minikafka.cluster import controller, metadata
+from minikafka.cluster.election import Election
+from minikafka.cluster.replica import Replica
+from tests.simulation.replication_schedules import Run, Schedule
+
+SCHEDULES, CHUNK = 24, 4
+
+
+@pytest.fixture(autouse=True)
+def quiet(capsys):
+    yield
+    capsys.readouterr()
+
+
+CHUNKS = [pytest.param(first, marks=[pytest.mark.slow] if first else []) for first in range(0, SCHEDULES, CHUNK)]
+
+
+@pytest.mark.parametrize("first", CHUNKS)
+def test_no_acknowledged_record_is_lost_and_the_cluster_heals(first):
+    for number in range(first, first + CHUNK):
+        schedule = Schedule(number)
+        assert not Run(schedule).problems, schedule
+
+
+# -- broken brokers
+
+
+def a_voter_votes_for_a_shorter_log(patch):
+    def would_vote(self, asked):
+        return asked.pre_vote or (self.vote.leader == -1 and self.vote.voted in (-1, asked.replica_id))
+
+    patch.setattr(Election, "_would_vote", would_vote)
+
+
+def the_high_watermark_ignores_one_in_sync_replica(patch):
+    def agreed(self):
+        ends = [each.log_end_offset for node, each in self.followers.items() if node in self.partition.isr]
+        return min([self.log.log_end_offset, *sorted(ends)[1:]])
+
+    patch.setattr(Replica, "_agreed_offset", agreed)
+
+
+def a_follower_keeps_what_the_leader_never_had(patch):
+    right = Replica.take
+
+    def take(self, answer, now):
+        if answer.diverging_epoch.epoch >= 0:
+            answer.diverging_epoch.epoch = -1
+            answer.records = b""
+        right(self, answer, now)
+
+    patch.setattr(Replica, "take", take)
+
+
+def a_new_leader_goes_on_in_the_old_epoch(patch):
+    def change(image, offset, fields):
+        partitions = image.topic_by_id(fields["topic_id"]).partitions
+        epoch = partitions[fields["partition_id"]].leader_epoch
+        right(image, offset, fields)
+        partitions[fields["partition_id"]] = replace(partitions[fields["partition_id"]], leader_epoch=epoch)
+
+    right = metadata.APPLY["PartitionChangeRecord"]
+    patch.setitem(metadata.APPLY, "PartitionChangeRecord", change)
+
+
+def a_leader_is_chosen_outside_the_isr(patch):
+    def elect(image, live):
+        records = right(image, live)
+        for at, record in enumerate(records):
+            topic = image.topic_by_id(record.fields["topic_id"])
+            partition = topic.partitions[record.fields["partition_id"]]
+            outside = [node for node in partition.replicas if node in live and node not in partition.isr]
+            if "leader" in record.fields and outside:
+                unclean = {**record.fields, "leader": outside[0], "isr": [outside[0]]}
+                records[at] = record._replace(fields=unclean)
+        return records
+
+    right = controller.elect_leaders
+    patch.setattr(controller, "elect_leaders", elect)
+
+
+def records_are_acknowledged_when_the_leader_has_them(patch):
+    patch.setattr(produce.Promise, "is_kept", property(lambda self: True))
+
+
+BREAKS = [
+    a_voter_votes_for_a_shorter_log,
+    the_high_watermark_ignores_one_in_sync_replica,
+    a_follower_keeps_what_the_leader_never_had,
+    a_new_leader_goes_on_in_the_old_epoch,
+    a_leader_is_chosen_outside_the_isr,
+    records_are_acknowledged_when_the_leader_has_them,
+]
+WITHIN = 5  # schedules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("break_it", BREAKS)
+def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
+    break_it(monkeypatch)
+    assert any(Run(Schedule(number)).problems for number in range(WITHIN))
