@@ -21,7 +21,7 @@ Unlike the connector it notices that a topic was deleted and made anew, whatever
 the checkpoint beside the offsets. Its limits:
 
 - A micro-batch takes all that is there: Spark 4.0 asks a Python source for its latest offset and names no limit. For a
-  large backlog, and for speed, take the connector.
+  large backlog take the connector; there no record passes through Python either.
 - One Spark task reads one partition of a topic. There are no patterns of topics and no start by timestamp.
 - Offsets that the topic no longer has always fail the query: there is no `failOnDataLoss=false`.
 - It reads only.
