@@ -16,6 +16,7 @@ from minikafka.course.cluster_picture import three_brokers
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_that_has_stopped
+from minikafka.course.state_picture import who_notices_the_silence
 from minikafka.theatre import picture
 
 PICTURES = NOTEBOOKS / "pictures"
@@ -174,6 +175,7 @@ HOOKS = {
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,
+    "20": who_notices_the_silence,
 }
 ALL = HOOKS | {"hero": hero}
 

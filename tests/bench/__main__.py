@@ -2,8 +2,8 @@
 
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
 memory); its spread is that of the rounds. Then what has no counterpart: the rebalance of a large simulated group, and
-what a learner feels of a picture. With --against, another version of minikafka takes the place of Apache Kafka: what a
-change costs.
+what a learner feels of a picture. What Spark makes of either broker is measured with `--only pipeline` alone. With
+--against, another version of minikafka takes the place of Apache Kafka: what a change costs.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench import measures, pictures, rebalance
+from tests.bench import measures, pictures, pipeline, rebalance
 from tests.kafka import ApacheKafka, answers, java_missing
 
 MINIKAFKA, APACHE, OTHER = "minikafka", "Apache Kafka", "the other"
@@ -117,14 +117,17 @@ def measure_one_size(kept, name, broker, size, count):
 def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
-    parser.add_argument("--quick", action="store_true", help="two rounds with a quarter of the records")
-    parser.add_argument("--only", choices=("brokers", "rebalance", "pictures"), help="one part of it")
+    quick = "two rounds with a quarter of the records; of the pipeline its smallest size"
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--only", choices=("brokers", "rebalance", "pictures", "pipeline"), help="one part of it")
     parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
     args = parser.parse_args()
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
     if args.only in (None, "brokers"):
         compare_brokers(args)
+    if args.only == "pipeline":
+        compare_pipelines(args)
     if args.only in (None, "rebalance"):
         print("rebalance", flush=True)
         print("\n" + rebalance.table(rebalance.measure()))
@@ -155,6 +158,22 @@ def compare_brokers(args):
         finally:
             for broker in started.values():
                 broker.stop()
+    print("\n" + results.table())
+
+
+def compare_pipelines(args):
+    missing = java_missing()
+    if missing:
+        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
+    other, start_other = (OTHER, lambda: MiniKafka(args.against)) if args.against else (APACHE, ApacheKafka)
+    results, started = Results([MINIKAFKA, other]), {}
+    try:
+        for name, broker in ((MINIKAFKA, MiniKafka), (other, start_other)):
+            started[name] = broker().start()
+        pipeline.measure(results, started, 2 if args.quick else args.rounds, args.quick)
+    finally:
+        for broker in started.values():
+            broker.stop()
     print("\n" + results.table())
 
 

@@ -1,0 +1,325 @@
+"""A Kafka source for Spark in Python alone: batches and streams, with kafka-python instead of a jar.
+
+    spark.dataSource.register(KafkaSource)
+    source = spark.readStream.format("kafka_python").option("kafka.bootstrap.servers", "HOST:PORT")
+    rows = source.option("subscribe", "orders").load()
+
+It stands on Spark's Python data source API (Spark 4.0). Columns, options and the form of the offsets are those of
+Spark's own connector, as far as they go. This file needs pyspark, pyarrow and kafka-python, and nothing else of this
+project: elsewhere copy it, and give it to the executors with `spark.sparkContext.addPyFile`.
+
+- `kafka.bootstrap.servers` and `subscribe` (a topic, or several with commas between) must be given.
+- `startingOffsets` (of a batch `earliest`, of a stream `latest`) and `endingOffsets` (of a batch, `latest`) may be JSON
+  such as `{"orders": {"0": 300, "1": -2}}`, where -2 is the earliest and -1 the latest.
+- `includeHeaders` (`false`): a column `headers` more.
+- `kafkaConsumer.pollTimeoutMs` (120000): how long, in ms, a task waits for the next record before it fails.
+- `monitorGroup` (none): under this group it commits what Spark says is done, for tools that show lag. It never reads
+  that back.
+- `kafka.*`: kafka-python's settings, with dots: `kafka.isolation.level`, `kafka.security.protocol`.
+
+Unlike the connector it notices that a topic was deleted and made anew, whatever its length: the topic's id stands in
+the checkpoint beside the offsets. Its limits:
+
+- A micro-batch takes all that is there: Spark 4.0 asks a Python source for its latest offset and names no limit. For a
+  large backlog take the connector; there no record passes through Python either.
+- One Spark task reads one partition of a topic. There are no patterns of topics and no start by timestamp.
+- Offsets that the topic no longer has always fail the query: there is no `failOnDataLoss=false`.
+- It reads only.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import KafkaError, OffsetOutOfRangeError
+from kafka.structs import OffsetAndMetadata
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import ArrayType, StructType
+
+SCHEMA = [("key", "binary"), ("value", "binary"), ("topic", "string"), ("partition", "integer"), ("offset", "long"),
+          ("timestamp", "timestamp"), ("timestampType", "integer")]  # fmt: skip
+HEADERS = ("headers", ArrayType(StructType().add("key", "string").add("value", "binary")))
+OPTIONS = ("subscribe", "startingOffsets", "endingOffsets", "includeHeaders", "kafkaConsumer.pollTimeoutMs",
+           "monitorGroup")  # fmt: skip
+FIXED = {"group_id": None, "enable_auto_commit": False, "auto_offset_reset": "none", "max_poll_records": 10_000}
+EARLIEST, LATEST = -2, -1
+IDS = "topic ids"  # beside the topics in an offset; no topic can have a name with a space
+POLL_MS = 500
+COMMIT_WITHIN_MS = 10_000
+
+Offsets = dict[str, dict[str, Any]]  # topic -> partition, as text -> offset: as JSON has it; and under IDS topic -> id
+
+
+class DataLoss(RuntimeError):
+    """Records that should be read are not there any more, or the topic is another one."""
+
+
+@dataclass
+class Range(InputPartition):
+    """What one Spark task reads: from offset `start` up to, and without, `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class KafkaSource(DataSource):
+    """`spark.dataSource.register(KafkaSource)`, then the format "kafka_python"."""
+
+    @staticmethod
+    def plan(start: Offsets, end: Offsets, first: Offsets) -> list[tuple[str, int, int, int]]:
+        """What a micro-batch reads; a subclass may have another plan."""
+        return plan(start, end, first)
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka_python"
+
+    def schema(self) -> Any:
+        schema = StructType()
+        for name, kind in [*SCHEMA, HEADERS] if Settings(self.options).headers else SCHEMA:
+            schema.add(name, kind)
+        return schema
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return BatchReader(Settings(self.options), schema, self.plan)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return StreamReader(Settings(self.options), schema, self.plan)
+
+
+class Settings:
+    """The options, read and checked. Errors: ValueError for what is missing, unknown or can't be."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = {name.lower(): value for name, value in options.items()}
+        known = {name.lower() for name in OPTIONS}
+        for name in given:
+            if name not in known and not name.startswith("kafka."):
+                raise ValueError(f"there is no option {name} here; there are kafka.*, {', '.join(OPTIONS)}")
+        for name in ("kafka.bootstrap.servers", "subscribe"):
+            if not given.get(name):
+                raise ValueError(f"the option {name} is missing")
+        self.topics = [name.strip() for name in given["subscribe"].split(",")]
+        self.starting, self.ending = given.get("startingoffsets"), given.get("endingoffsets", "latest")
+        self.headers = given.get("includeheaders", "false").lower() == "true"
+        self.patience_ms = int(given.get("kafkaconsumer.polltimeoutms", "120000"))
+        self.monitor_group = given.get("monitorgroup")
+        self.kafka = dict(_setting(name, value) for name, value in given.items() if name.startswith("kafka."))
+
+    def admin(self) -> Any:
+        ours = {name: value for name, value in self.kafka.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+        return KafkaAdminClient(**ours)
+
+    def consumer(self, group: str | None = None) -> Any:
+        return KafkaConsumer(**{**self.kafka, **FIXED, "group_id": group})
+
+
+def _setting(name: str, value: str) -> tuple[str, Any]:
+    """kafka.fetch.min.bytes, "1" -> fetch_min_bytes, 1: the type is that of kafka-python's default."""
+    ours = name.removeprefix("kafka.").replace(".", "_")
+    if ours in FIXED or ours not in KafkaConsumer.DEFAULT_CONFIG:
+        raise ValueError(f"{name} can't be set: " + ("it is the source's own" if ours in FIXED else "there is no such"))
+    default = KafkaConsumer.DEFAULT_CONFIG[ours]
+    if isinstance(default, bool):
+        return ours, value.lower() == "true"
+    return ours, type(default)(value) if isinstance(default, int | float) else value
+
+
+class Topics:
+    """What the brokers say of the topics; asked by the driver only."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def admin(self) -> Any:
+        return self._settings.admin()
+
+    def offsets(self, where: str) -> Offsets:
+        """where: earliest, latest, or JSON as `startingOffsets` takes it. Sorted: Spark compares offsets as text."""
+        described = sorted(self.admin.describe_topics(self._settings.topics), key=lambda topic: str(topic["name"]))
+        if missing := [str(topic["name"]) for topic in described if topic["error_code"]]:
+            raise DataLoss(f"there is no topic {', '.join(missing)}")
+        specs = {topic["name"]: sorted(each["partition_index"] for each in topic["partitions"]) for topic in described}
+        found: Offsets = _asked(where, specs)
+        lookups = {
+            TopicPartition(topic, int(number)): OffsetSpec(offset)
+            for topic, numbers in found.items()
+            for number, offset in numbers.items()
+            if offset < 0
+        }
+        for at, offset in self._look_up(lookups).items():
+            found[at.topic][str(at.partition)] = offset
+        return {**found, IDS: {topic["name"]: str(topic["topic_id"]) for topic in described}}
+
+    def _look_up(self, lookups: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+        if not lookups:
+            return {}
+        isolation = self._settings.kafka.get("isolation_level", "read_uncommitted")
+        said = self.admin.list_partition_offsets(dict(lookups), isolation_level=isolation)
+        return {at: each.offset for at, each in said.items()}
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """For people who watch: the query doesn't stop when it fails."""
+        done = {
+            TopicPartition(topic, int(number)): OffsetAndMetadata(offset, "", -1)
+            for topic, numbers in offsets.items()
+            if topic != IDS
+            for number, offset in numbers.items()
+        }
+        with self._settings.consumer(group) as consumer, suppress(KafkaError):
+            consumer.commit(done, timeout_ms=COMMIT_WITHIN_MS)
+
+    def close(self) -> None:
+        if "admin" in self.__dict__:
+            self.admin.close()
+
+
+def _asked(where: str, specs: Mapping[str, Sequence[int]]) -> Offsets:
+    """topic -> partition -> an offset, EARLIEST or LATEST, for every partition there is."""
+    if where in ("earliest", "latest"):
+        mark = EARLIEST if where == "earliest" else LATEST
+        return {topic: {str(number): mark for number in numbers} for topic, numbers in specs.items()}
+    given = json.loads(where)
+    if {topic: sorted(map(int, numbers)) for topic, numbers in given.items()} != specs:
+        raise ValueError(f"offsets must name every partition of every topic: {dict(specs)}")
+    return {topic: {str(number): int(given[topic][str(number)]) for number in specs[topic]} for topic in specs}
+
+
+def same_topics(start: Offsets, end: Offsets) -> None:
+    """Errors: DataLoss where a topic has another id than it had."""
+    for topic, before in start.get(IDS, {}).items():
+        if end.get(IDS, {}).get(topic, before) != before:
+            raise DataLoss(f"{topic} was deleted and made anew: this checkpoint belongs to the old one")
+
+
+def plan(start: Offsets, end: Offsets, first: Offsets) -> list[tuple[str, int, int, int]]:
+    """(topic, partition, from, up to) for each partition that has something between two offsets. What is new is read
+    from its first offset on. first: the first offsets that the topics still have. Errors: DataLoss.
+    """
+    ranges: list[tuple[str, int, int, int]] = []
+    for topic, numbers in start.items():
+        if gone := numbers.keys() - end.get(topic, {}).keys():
+            raise DataLoss(f"partitions {', '.join(sorted(gone))} of {topic} are gone")
+    for topic, numbers in end.items():
+        for number, stop in numbers.items():
+            oldest: int = first[topic][number]
+            begin = start.get(topic, {}).get(number, oldest)
+            if begin > stop:
+                raise DataLoss(f"{topic}-{number} ends at offset {stop}, and {begin} had been reached")
+            if begin < oldest:
+                raise DataLoss(f"{topic}-{number} begins at offset {oldest}; {begin} to {oldest - 1} are gone")
+            if begin < stop:
+                ranges.append((topic, int(number), begin, stop))
+    return ranges
+
+
+def read(wanted: Range | None, settings: Settings, schema: Any) -> Iterator[Any]:
+    """The records of a range as Arrow batches. Offsets without a record (compaction, ends of transactions) are skipped.
+
+    Errors: DataLoss; TimeoutError when nothing comes for `kafkaConsumer.pollTimeoutMs`.
+    """
+    if wanted is None:  # Spark's word for a plan without ranges
+        return
+    at = TopicPartition(wanted.topic, wanted.partition)
+    consumer = settings.consumer()
+    try:
+        consumer.assign([at])
+        consumer.seek(at, wanted.start)
+        moved, reached = time.monotonic(), wanted.start
+        while reached < wanted.end:
+            polled = consumer.poll(timeout_ms=min(POLL_MS, settings.patience_ms)).get(at, ())
+            records = [record for record in polled if record.offset < wanted.end]
+            if records:
+                yield _as_arrow(records, schema)
+            if (position := consumer.position(at)) > reached:
+                moved, reached = time.monotonic(), position
+            elif time.monotonic() - moved > settings.patience_ms / 1000:
+                raise TimeoutError(f"{at.topic}-{at.partition}: nothing came from offset {reached} on")
+    except OffsetOutOfRangeError as error:
+        raise DataLoss(f"{at.topic}-{at.partition} has no offset {reached} any more") from error
+    finally:
+        consumer.close()
+
+
+def _as_arrow(records: Sequence[Any], schema: Any) -> Any:
+    from pyarrow import RecordBatch, array
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    columns: dict[str, Callable[[Any], Any]] = {
+        "timestamp": lambda record: record.timestamp * 1000,  # Spark counts in microseconds
+        "timestampType": lambda record: record.timestamp_type,
+        "headers": lambda record: [{"key": key, "value": value} for key, value in record.headers] or None,
+    }
+    arrow = to_arrow_schema(schema)
+    arrays = []
+    for field in arrow:
+        get = columns.get(field.name, lambda record, name=field.name: getattr(record, name))
+        arrays.append(array([get(record) for record in records], type=field.type))
+    return RecordBatch.from_arrays(arrays, schema=arrow)
+
+
+Plan = Callable[[Offsets, Offsets, Offsets], list[tuple[str, int, int, int]]]
+
+
+def _ranges(topics: Topics, start: Offsets, end: Offsets, plan: Plan) -> list[Range]:
+    same_topics(start, end)
+    known = [
+        {topic: of for topic, of in each.items() if topic != IDS} for each in (start, end, topics.offsets("earliest"))
+    ]
+    return [Range(*each) for each in plan(*known)]
+
+
+class BatchReader(DataSourceReader):
+    """Plans once, on the driver; reads in tasks."""
+
+    def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
+        self._settings, self._schema, self._plan = settings, schema, plan
+
+    def partitions(self) -> list[Range]:
+        topics = Topics(self._settings)
+        try:
+            start, end = topics.offsets(self._settings.starting or "earliest"), topics.offsets(self._settings.ending)
+            return _ranges(topics, start, end, self._plan)
+        finally:
+            topics.close()
+
+    def read(self, partition: Range | None) -> Iterator[Any]:
+        return read(partition, self._settings, self._schema)
+
+
+class StreamReader(DataSourceStreamReader):
+    """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges between two of them."""
+
+    def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
+        self._settings, self._schema, self._plan = settings, schema, plan
+        self._topics = Topics(settings)
+
+    def initialOffset(self) -> Offsets:
+        return self._topics.offsets(self._settings.starting or "latest")
+
+    def latestOffset(self) -> Offsets:
+        return self._topics.offsets("latest")
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[Range]:
+        return _ranges(self._topics, start, end, self._plan)
+
+    def read(self, partition: Range | None) -> Iterator[Any]:
+        return read(partition, self._settings, self._schema)
+
+    def commit(self, end: Offsets) -> None:
+        if self._settings.monitor_group:
+            self._topics.commit(self._settings.monitor_group, end)
+
+    def stop(self) -> None:
+        self._topics.close()

@@ -1,0 +1,52 @@
+"""Lesson 20's checks: the solutions pass, a stub is not an attempt, and what never ends is stopped."""
+
+import pytest
+
+from minikafka.course.state_runs import solved
+from tests.course.answers import verdict
+
+pytestmark = pytest.mark.spark  # the solutions import PySpark; no session is started
+
+
+def test_the_solutions_pass():
+    from minikafka.course.kafka_source import plan
+
+    for exercise, answer in ((1, solved("20", 1, "Sessions")), (2, solved("20", 2, "plan")), (2, plan)):
+        said = verdict("20", exercise, answer)
+        assert said.right, said
+
+
+def test_a_stub_is_not_an_attempt():
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class Sessions(StatefulProcessor):
+        """One row for each session."""
+
+        def init(self, handle): ...
+
+        def handleInputRows(self, key, rows, timerValues): ...
+
+        def handleExpiredTimer(self, key, timerValues, expiredTimerInfo): ...
+
+    assert not verdict("20", 1, Sessions).attempted
+    assert "should be the class itself" in str(verdict("20", 1, lambda: Sessions))
+
+
+def endless(start, end, first):
+    while True:
+        pass
+
+
+def test_a_plan_that_never_ends_is_stopped():
+    assert "it had not come back after 2 s" in str(verdict("20", 2, endless))
+
+
+def test_what_a_processor_returns_is_told_when_it_is_no_iterator():
+    class Returns:
+        def init(self, handle):
+            self.handle = handle
+
+        def handleInputRows(self, key, rows, timerValues):
+            return 0
+
+    assert "it returned 0, and should yield DataFrames" in str(verdict("20", 1, Returns))

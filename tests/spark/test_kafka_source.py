@@ -1,0 +1,280 @@
+"""The Kafka source in Python: what Spark asks of it, asked directly; then Spark itself, beside its own connector."""
+
+import itertools
+import json
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from minikafka.server.embedded import Served
+from tests.kafka import ApacheKafka
+from tests.spark.test_spark_client import create, kafka_source, numbered, write
+
+pytestmark = pytest.mark.spark
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
+def bootstrap(request):
+    with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
+        yield kafka.bootstrap
+
+
+@pytest.fixture(scope="module")
+def admin(bootstrap):
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    yield admin
+    admin.close()
+
+
+@pytest.fixture
+def topic(admin):
+    name = f"orders-{next(NUMBERS)}"
+    create(admin, name)
+    return name
+
+
+@pytest.fixture
+def source(bootstrap, topic):
+    from minikafka.course.kafka_source import KafkaSource
+
+    def make(**options):
+        given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+        return KafkaSource({**given, **options})
+
+    return make
+
+
+@pytest.fixture
+def stream(source):
+    made = []
+
+    def make(**options):
+        given = source(**options)
+        made.append(given.streamReader(given.schema()))
+        return made[-1]
+
+    yield make
+    for reader in made:
+        reader.stop()
+
+
+def rows(reader, ranges):
+    """(partition, offset, value) of all ranges, sorted."""
+    batches = [batch for each in ranges for batch in reader.read(each)]
+    return sorted((row["partition"], row["offset"], row["value"]) for batch in batches for row in batch.to_pylist())
+
+
+def values(reader, ranges):
+    return sorted(value for _, _, value in rows(reader, ranges))
+
+
+# --- offsets, ranges, records ---
+
+
+def test_a_batch_is_planned_a_range_for_each_partition_and_read_as_it_is(source, bootstrap, topic):
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    producer.send(topic, b"all", b"k", [("schema", b"1"), ("schema", b"2")], partition=0, timestamp_ms=1_000)
+    producer.send(topic, None, b"alice", partition=0, timestamp_ms=2_000)
+    producer.send(topic, b"\xff", None, partition=2, timestamp_ms=3_000)
+    producer.close()
+    given = source(includeHeaders="true")
+    reader = given.reader(given.schema())
+    ranges = reader.partitions()
+    assert [(each.partition, each.start, each.end) for each in ranges] == [(0, 0, 2), (2, 0, 1)]
+    first, second, third = (row for each in ranges for batch in reader.read(each) for row in batch.to_pylist())
+    assert (first["key"], first["value"], first["topic"], first["offset"]) == (b"k", b"all", topic, 0)
+    assert first["timestamp"].timestamp() == 1 and first["timestampType"] == 0
+    assert first["headers"] == [{"key": "schema", "value": b"1"}, {"key": "schema", "value": b"2"}]
+    assert (second["key"], second["value"], second["headers"]) == (b"alice", None, None)
+    assert (third["key"], third["value"], third["partition"]) == (None, b"\xff", 2)
+
+
+def test_the_same_two_offsets_give_the_same_records_again_whatever_has_come_since(stream, bootstrap, topic):
+    write(bootstrap, topic, numbered(0, 100))
+    first = stream()
+    start, end = first.initialOffset(), first.latestOffset()
+    assert values(first, first.partitions(start, end)) == sorted(numbered(0, 100))
+
+    write(bootstrap, topic, numbered(100, 130))
+    after_a_crash = stream()  # Spark hands it what the checkpoint says
+    start, end = json.loads(json.dumps([start, end]))
+    assert values(after_a_crash, after_a_crash.partitions(start, end)) == sorted(numbered(0, 100))
+    latest = after_a_crash.latestOffset()
+    assert values(after_a_crash, after_a_crash.partitions(end, latest)) == sorted(numbered(100, 130))
+
+
+def test_offsets_have_the_connectors_form_and_equal_ones_are_equal_text(stream, bootstrap, topic):
+    write(bootstrap, topic, numbered(0, 5), partition=1)
+    reader = stream()
+    first, second = reader.latestOffset(), reader.latestOffset()
+    assert first[topic] == {"0": 0, "1": 5, "2": 0}
+    assert json.dumps(first) == json.dumps(second)
+    assert reader.partitions(first, second) == []
+
+
+def test_a_stream_starts_at_the_end_unless_told_otherwise_or_where_it_is_told(stream, bootstrap, topic):
+    write(bootstrap, topic, numbered(0, 5), partition=1)
+    assert stream(startingOffsets="latest").initialOffset()[topic] == {"0": 0, "1": 5, "2": 0}
+    at = json.dumps({topic: {"0": -1, "1": 3, "2": -2}})
+    reader = stream(startingOffsets=at)
+    assert values(reader, reader.partitions(reader.initialOffset(), reader.latestOffset())) == numbered(3, 5)
+    with pytest.raises(ValueError, match="must name every partition"):
+        stream(startingOffsets=json.dumps({topic: {"0": 3}})).initialOffset()
+
+
+def test_a_partition_that_is_added_is_read_from_its_first_offset(stream, admin, bootstrap, topic):
+    reader = stream()
+    before = reader.latestOffset()
+    admin.create_partitions({topic: 4})
+    write(bootstrap, topic, numbered(0, 7), partition=3)
+    assert values(reader, reader.partitions(before, reader.latestOffset())) == numbered(0, 7)
+
+
+def test_what_was_deleted_is_missed_when_a_batch_is_planned_and_when_it_is_read(stream, admin, bootstrap, topic):
+    from minikafka.course.kafka_source import DataLoss
+
+    write(bootstrap, topic, numbered(0, 50), partition=0)
+    reader = stream()
+    start, end = reader.initialOffset(), reader.latestOffset()
+    planned = reader.partitions(start, end)
+    admin.delete_records({TopicPartition(topic, 0): 20})
+    with pytest.raises(DataLoss, match=f"{topic}-0 has no offset 0 any more"):
+        rows(reader, planned)
+    with pytest.raises(DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"):
+        reader.partitions(start, end)
+
+
+def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(stream, admin, bootstrap, topic):
+    from minikafka.course.kafka_source import DataLoss
+
+    write(bootstrap, topic, numbered(0, 10), partition=0)
+    before = stream().latestOffset()
+    admin.delete_topics([topic])
+    while topic in admin.list_topics():
+        pass
+    with pytest.raises(DataLoss, match=f"there is no topic {topic}"):
+        stream().latestOffset()
+    create(admin, topic)
+    write(bootstrap, topic, numbered(0, 60), partition=0)
+    after = stream()
+    with pytest.raises(DataLoss, match=f"{topic} was deleted and made anew"):
+        after.partitions(before, after.latestOffset())
+
+
+def test_a_reader_that_waits_in_vain_fails(stream, topic):
+    from minikafka.course.kafka_source import Range
+
+    reader = stream(**{"kafkaConsumer.pollTimeoutMs": "50"})
+    with pytest.raises(TimeoutError, match=f"{topic}-0: nothing came from offset 0 on"):
+        rows(reader, [Range(topic, 0, 0, 5)])
+
+
+def test_what_spark_is_done_with_is_committed_for_those_who_watch(stream, admin, bootstrap, topic):
+    write(bootstrap, topic, numbered(0, 5), partition=1)
+    reader = stream(monitorGroup=f"watch-{topic}")
+    reader.commit(reader.latestOffset())
+    [committed] = admin.list_group_offsets({f"watch-{topic}": None}).values()
+    assert {at.partition: each.offset for at, each in committed.items()} == {0: 0, 1: 5, 2: 0}
+
+
+@pytest.mark.java
+def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_marker(tmp_path):
+    """Asked of Apache Kafka. The last offsets of the range hold no record for us."""
+    from confluent_kafka import Producer
+
+    from minikafka.course.kafka_source import KafkaSource
+
+    with ApacheKafka() as kafka:
+        admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+        create(admin, "orders", partitions=1)
+        admin.close()
+        producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": "shop"})
+        producer.init_transactions()
+        for value, end in ((b"paid", producer.commit_transaction), (b"taken back", producer.abort_transaction)):
+            producer.begin_transaction()
+            producer.produce("orders", value)
+            producer.flush()
+            end()
+        options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": "orders"}
+        for level, found in (("read_committed", [b"paid"]), ("read_uncommitted", [b"paid", b"taken back"])):
+            given = KafkaSource({**options, "kafka.isolation.level": level})
+            reader = given.reader(given.schema())
+            [planned] = reader.partitions()
+            assert (planned.start, planned.end) == (0, 4)
+            assert values(reader, [planned]) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"subscribe": ""}, "the option subscribe is missing"),
+        ({"maxOffsetsPerTrigger": "5"}, "there is no option maxoffsetspertrigger here"),
+        ({"kafka.group.id": "mine"}, "kafka.group.id can't be set: it is the source's own"),
+        ({"kafka.no.such": "1"}, "kafka.no.such can't be set: there is no such"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(options, words):
+    from minikafka.course.kafka_source import KafkaSource
+
+    with pytest.raises(ValueError, match=words):
+        KafkaSource({"kafka.bootstrap.servers": "h:1", "subscribe": "orders", **options}).schema()
+
+
+def test_kafkas_settings_become_kafka_pythons_with_their_types():
+    from minikafka.course.kafka_source import Settings
+
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "orders, payments", "kafka.Fetch.Min.Bytes": "7"}
+    settings = Settings({**given, "kafka.check.crcs": "false"})
+    assert settings.topics == ["orders", "payments"]
+    assert settings.kafka == {"bootstrap_servers": "h:1", "fetch_min_bytes": 7, "check_crcs": False}
+
+
+# --- Spark itself ---
+
+
+@pytest.fixture(scope="module")
+def spark():
+    from minikafka.course.kafka_source import KafkaSource
+    from minikafka.course.spark import session
+
+    spark = session("tests")
+    spark.dataSource.register(KafkaSource)
+    yield spark
+    spark.stop()
+
+
+def test_a_batch_is_row_by_row_what_the_connector_reads(spark, bootstrap, topic):
+    write(bootstrap, topic, [*numbered(0, 300), b"\xff\xfe no text"])
+    theirs = kafka_source(spark.read, bootstrap, topic).option("includeHeaders", "true")
+    ours = kafka_source(spark.read, bootstrap, topic).format("kafka_python").option("includeHeaders", "true")
+    assert ours.load().schema == theirs.load().schema
+    found, truth = (frame.load().orderBy("partition", "offset").collect() for frame in (ours, theirs))
+    assert found == truth and len(found) == 301
+
+
+def test_a_stream_goes_on_from_its_checkpoint_and_hears_of_a_done_batch_when_the_next_is_planned(
+    spark, bootstrap, admin, topic, tmp_path
+):
+    read = []
+
+    def keep(frame, _):
+        read.append(sorted(bytes(row.value) for row in frame.collect()))
+
+    def run(starting):
+        source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
+        source = source.options(startingOffsets=starting, monitorGroup=f"watch-{topic}").load()
+        sink = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(keep)
+        sink.trigger(availableNow=True).start().awaitTermination()
+
+    def committed():
+        [found] = admin.list_group_offsets({f"watch-{topic}": None}).values()
+        return sum(each.offset for each in found.values())
+
+    write(bootstrap, topic, numbered(0, 100))
+    run("earliest")
+    write(bootstrap, topic, numbered(100, 130))
+    run("latest")  # the checkpoint decides
+    assert read == [sorted(numbered(0, 100)), sorted(numbered(100, 130))]
+    assert committed() == 100
