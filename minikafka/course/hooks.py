@@ -15,6 +15,7 @@ from minikafka.course import demo, event_time
 from minikafka.course.cluster_picture import three_brokers
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
+from minikafka.course.sink_picture import a_query_that_died_in_between
 from minikafka.course.spark_picture import a_query_that_has_stopped
 from minikafka.theatre import picture
 
@@ -174,6 +175,7 @@ HOOKS = {
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,
+    "19": a_query_that_died_in_between,
 }
 ALL = HOOKS | {"hero": hero}
 

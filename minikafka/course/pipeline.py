@@ -21,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from kafka.errors import KafkaError
+
 from minikafka.course.connect import Connection, NobodyAnswers
 from minikafka.course.data import dataset
 from minikafka.course.pipeline_job import HOLD, Job
@@ -33,7 +35,10 @@ SHOWN = 3  # differences of each kind
 
 _NOBODY = """minikafka: nobody answers at {bootstrap}.
   Start that Kafka, or leave --bootstrap away: the pipeline then starts a small one of its own."""
+_NO_KILL = "minikafka: the pipeline kills Spark with kill -9, which Windows doesn't have. Run it in WSL2."
 _NOT_EMPTY = "minikafka: {folder} is not empty. Name a new folder for the Parquet files, or an empty one."
+_GONE = """minikafka: the Kafka at {bootstrap} does not answer any more ({error}).
+  Start it again, and run the pipeline once more: it begins anew."""
 _FAILED = """minikafka: the Spark job ended before its work was done:
 {said}
   Is the Kafka at {bootstrap} still there? Its topics and checkpoints of this run are removed; run it again."""
@@ -62,6 +67,9 @@ class Arrived(NamedTuple):
 
 def main(args: argparse.Namespace) -> int:
     """`minikafka pipeline [--count N] [--seed N] [--bootstrap HOST:PORT] [--out DIR]`: 0 when the result is equal."""
+    if not hasattr(os, "killpg"):
+        print(_NO_KILL, file=sys.stderr)
+        return 1
     out = Path(args.out).resolve() if args.out else None
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         print(_NOT_EMPTY.format(folder=args.out), file=sys.stderr)
@@ -76,6 +84,8 @@ def main(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
     except JobFailed as error:
         print(_FAILED.format(said=error, bootstrap=args.bootstrap or "its own address"), file=sys.stderr)
+    except KafkaError as error:
+        print(_GONE.format(bootstrap=args.bootstrap or "its own address", error=error), file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 1

@@ -1,15 +1,18 @@
 """`minikafka pipeline`: runs as somebody types them, on minikafka and on Apache Kafka, and what it says on failure."""
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import pandas
 import psutil
 import pytest
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaConnectionError
 
+from minikafka.__main__ import parser
 from minikafka.course import pipeline
 from minikafka.course.data import dataset
 from minikafka.course.pipeline import Arrived, compared
@@ -26,24 +29,27 @@ def typed(*words, **env):
 @pytest.mark.spark
 @pytest.mark.parametrize("on", ["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
 def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spark_is_killed(on, tmp_path):
-    out = tmp_path / "tables"
+    import pandas
+
+    out, scratch = tmp_path / "tables", tmp_path / "scratch"
+    scratch.mkdir()
     with Served() if on == "minikafka" else ApacheKafka() as kafka:
-        done = typed("--count", "300", "--bootstrap", kafka.bootstrap, "--out", str(out))
+        words = ("--count", "300", "--bootstrap", kafka.bootstrap, "--out", str(out))
+        done = typed(*words, env={**os.environ, "TMPDIR": str(scratch)})
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-        left = [topic for topic in admin.list_topics() if topic.startswith("lab")]
+        topics = [topic for topic in admin.list_topics() if topic.startswith("lab")]
         admin.close()
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("orders, batch 1: ") == 2 and "Spark is killed" in done.stdout
     assert "\nEqual." in done.stdout
     ids = list(pandas.read_parquet(out / "orders")["event_id"])
     assert len(ids) == len(set(ids)) == 300
-    assert left == []
-    assert not [process for process in psutil.process_iter(["cmdline"]) if kafka.bootstrap in spoken(process)]
-    assert not list(Path(tempfile.gettempdir()).glob("minikafka-pipeline-*"))
+    assert topics == [] and list(scratch.iterdir()) == []
+    assert not [process for process in psutil.process_iter(["environ"]) if scratch_of(process).startswith(str(scratch))]
 
 
-def spoken(process):
-    return " ".join(process.info["cmdline"] or [])
+def scratch_of(process):
+    return (process.info["environ"] or {}).get("TMPDIR", "")
 
 
 def test_half_a_day_after_the_other_is_the_whole_day_and_each_change_is_there_before_the_orders_it_bears_on():
@@ -115,3 +121,43 @@ def test_without_a_kafka_there_it_says_what_to_do():
 def test_without_java_it_says_which_one(tmp_path):
     done = typed(env={"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())})
     assert done.returncode == 1 and "It needs Java 17 or 21" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.spark  # it looks for Java and PySpark first, and starts neither
+def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    words = "import sys; print('half done'); sys.exit('No space left on device')"
+    monkeypatch.setattr(pipeline.Job, "command", lambda job: [sys.executable, "-c", words])
+    assert pipeline.main(parser().parse_args(["pipeline", "--count", "20"])) == 1
+    said = capsys.readouterr()
+    assert "  half done" in said.out and "No space left on device" in said.err and "run it again" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
+    here = tmp_path / "typed.py"
+    here.write_text(
+        "import sys\n"
+        "from minikafka.__main__ import main\n"
+        "from minikafka.course import pipeline\n"
+        "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"
+        "pipeline.Job.command = lambda self: [sys.executable, '-c', job]\n"
+        "sys.exit(main(['pipeline', '--count', '20']))\n"
+    )
+    with subprocess.Popen([sys.executable, "-u", str(here)], stdout=subprocess.PIPE, text=True) as process:
+        pid = next(int(line) for line in process.stdout if line.strip().isdigit())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_kafka_that_is_gone_is_told_in_a_sentence(monkeypatch, capsys):
+    def gone(*_):
+        raise KafkaConnectionError("socket disconnected")
+
+    monkeypatch.setattr(pipeline, "require_java", lambda: 17)
+    monkeypatch.setattr(pipeline, "require_pyspark", lambda: None)
+    monkeypatch.setattr(pipeline, "run", gone)
+    assert pipeline.main(parser().parse_args(["pipeline", "--bootstrap", "127.0.0.1:9"])) == 1
+    assert "the Kafka at 127.0.0.1:9 does not answer any more" in capsys.readouterr().err
