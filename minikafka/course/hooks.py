@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from minikafka import Cluster
-from minikafka.course import demo, event_time
+from minikafka.course import checkpoint_watch, demo, event_time
 from minikafka.course.cluster_picture import three_brokers
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
-from minikafka.course.sink_picture import a_query_that_died_in_between
 from minikafka.course.spark_picture import a_query_that_has_stopped
 from minikafka.theatre import picture
 
@@ -163,6 +162,12 @@ def event_time_and_watermark() -> str:
     return played.svg(next(scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3))
 
 
+def sinks_and_failure() -> str:
+    """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
+    played = checkpoint_watch.RECORDED.play()
+    return played.svg(next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"))
+
+
 HOOKS = {
     "00": start_here,
     "01": the_log,
@@ -175,7 +180,7 @@ HOOKS = {
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,
-    "19": a_query_that_died_in_between,
+    "19": sinks_and_failure,
 }
 ALL = HOOKS | {"hero": hero}
 

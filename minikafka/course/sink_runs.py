@@ -54,16 +54,20 @@ class Bank:
 
     def add(self, posting_id: str, account_id: str, amount_cents: int) -> None:
         """One row more, whatever is there already."""
-        if self.fuse is not None:
-            self.fuse -= 1
-            if self.fuse < 0:
-                raise PlugPulled
+        self._burn()
         self._rows.execute("insert into postings values (?, ?, ?)", (posting_id, account_id, amount_cents))
 
     def put(self, posting_id: str, account_id: str, amount_cents: int) -> None:
         """The row of this posting_id, in the place of one that is there already."""
+        self._burn()
         self._rows.execute("delete from postings where posting_id = ?", (posting_id,))
-        self.add(posting_id, account_id, amount_cents)
+        self._rows.execute("insert into postings values (?, ?, ?)", (posting_id, account_id, amount_cents))
+
+    def _burn(self) -> None:
+        if self.fuse is not None:
+            self.fuse -= 1
+            if self.fuse < 0:
+                raise PlugPulled
 
     def note(self, query: str, batch_id: int) -> None:
         """The newest micro-batch of this query that is in the table."""
@@ -188,7 +192,7 @@ def checkpoint_of(checkpoint: str) -> tuple[dict[int, dict[int, int]], set[int]]
 
 
 def _numbers(checkpoint: str, folder: str) -> list[int]:
-    return sorted(int(path.name) for path in Path(checkpoint, folder).iterdir() if path.name.isdigit())
+    return sorted(int(path.name) for path in Path(checkpoint, folder).glob("[0-9]*") if path.name.isdigit())
 
 
 def forget_last_commit(checkpoint: str) -> int:

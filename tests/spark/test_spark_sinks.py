@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from minikafka.course.checkpoint_watch import KILLED, RECORDED, watch
 from minikafka.course.connect import Connection
 from minikafka.course.data import dataset
 from minikafka.course.sink_runs import (
@@ -160,6 +161,13 @@ def test_each_action_on_a_micro_batch_reads_the_topic_again_unless_it_is_kept(la
         frame.unpersist()
 
     assert [rows_read(run(query, lab, topic, sink)) for sink in (twice, kept)] == [2 * len(ROWS), len(ROWS)]
+
+
+def test_the_picture_of_three_kills_is_what_spark_wrote(lab, query):
+    bank, topic, checkpoint = Bank(), lab.topic("transfers"), lab.checkpoint("watched")
+    lab.send(topic, list(dataset("transfers").generate(count=150, seed=7))[:200])
+    seen = watch(query(topic, checkpoint, at_most=80), appends(bank), KILLED, bank, checkpoint)
+    assert seen == RECORDED
 
 
 def run(query, lab, topic, sink):
