@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         description="Send a shop's orders and the changes of its customers to Kafka; Spark makes Parquet files of them "
         "and sends revenue by hour and city back to a topic. Orders come late and twice, one can't be read, and Spark "
         "is killed in the middle. The result is compared with what plain Python computes. It needs Java and PySpark, "
-        "takes about a minute, and leaves nothing behind.",
+        "takes a few minutes, and leaves nothing behind.",
     )
     add_pipeline_options(pipeline)
     return commands

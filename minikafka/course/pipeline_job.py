@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from minikafka.course.pipeline_truth import NO_ACCOUNT
+from minikafka.theatre.text import counted
 
 HOLD = "every sink is written, and nothing is noted yet"  # said by a job that then waits to be killed
 FORGET_IDS_AFTER = "12 hours"  # longer than the shop's day: no order comes too late to be counted
@@ -126,7 +127,7 @@ def write_orders(job: Job, frame: Any, batch_id: int) -> None:
         value = F.to_json(F.struct("hour", "city", "orders", "cents"))
         totals = revenue(job, frame.sparkSession, list(orders_in))
         _to_topic(job, totals.select(F.concat_ws(" ", "hour", "city").alias("key"), value.alias("value")), "revenue")
-    _say(f"orders, batch {batch_id}: {sum(orders_in.values())} orders to Parquet, of {len(orders_in)} hours")
+    _say(f"orders, batch {batch_id}: {sum(orders_in.values())} orders to Parquet, {counted(len(orders_in), 'hour')}")
     frame.unpersist()
     if batch_id == job.hold_in:
         _say(HOLD)
