@@ -1,4 +1,4 @@
-"""The command line: `minikafka serve | demo | gallery | doctor | lesson | class`. Each imports only its own part."""
+"""The command line: `minikafka serve | demo | gallery | doctor | lesson | class | pipeline`. Each imports its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ With --brokers 2 or more, so that a broker that is gone is noticed in two second
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 300, controller.quorum.fetch.timeout.ms 900
 """
-COMMANDS = "serve | demo | gallery | doctor | lesson | class"
+COMMANDS = "serve | demo | gallery | doctor | lesson | class | pipeline"
 TYPED = 60  # characters of what was typed that an error repeats
 
 
@@ -72,6 +72,15 @@ def parser() -> argparse.ArgumentParser:
     )
     room.add_argument("--bootstrap", metavar="HOST:PORT", default="127.0.0.1:9092", help="default 127.0.0.1:9092")
     room.add_argument("--once", action="store_true", help="show the table as it is now, and end")
+    pipeline = chosen.add_parser(
+        "pipeline",
+        help="run a shop's data through Kafka and Spark, with a crash in the middle",
+        description="Send a shop's orders and the changes of its customers to Kafka; Spark makes Parquet files of them "
+        "and sends revenue by hour and city back to a topic. Orders come late and twice, one can't be read, and Spark "
+        "is killed in the middle. The result is compared with what plain Python computes. It needs Java and PySpark, "
+        "takes a few minutes, and leaves nothing behind.",
+    )
+    add_pipeline_options(pipeline)
     return commands
 
 
@@ -104,6 +113,14 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="where to write the page (default: a temporary file)")
 
 
+def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
+    add = pipeline.add_argument
+    add("--count", type=orders, default=1000, metavar="N", help="how many orders; half as many changes (default 1000)")
+    add("--seed", type=int, default=7, help="another seed, other data (default 7)")
+    add("--bootstrap", metavar="HOST:PORT", help="a Kafka to use (default: a small one of its own)")
+    add("--out", metavar="DIR", help="a new folder, or an empty one, that keeps the Parquet files")
+
+
 def host(text: str) -> str:
     """A host name or an address, as Kafka reads it in listeners; names are never longer (RFC 1035)."""
     if not re.fullmatch(r"[0-9a-zA-Z\-%._:]{1,253}", text):
@@ -116,6 +133,14 @@ def port(text: str) -> int:
     number = int(text) if re.fullmatch("[0-9]{1,5}", text) else -1
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a port: a number from 0 to 65535")
+    return number
+
+
+def orders(text: str) -> int:
+    """How many orders the pipeline sends: enough that both halves of its day have some."""
+    number = int(text) if re.fullmatch("[0-9]{1,8}", text) else 0
+    if number < 20:
+        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a number of orders: 20 or more")
     return number
 
 
@@ -140,6 +165,8 @@ def main(argv: list[str] | None = None) -> int:
         from minikafka.course.doctor import main as run
     elif args.command == "class":
         from minikafka.course.classroom import main as run
+    elif args.command == "pipeline":
+        from minikafka.course.pipeline import main as run
     else:
         from minikafka.course.editions import main as run
     return run(args)

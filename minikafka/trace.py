@@ -96,6 +96,12 @@ SENTENCES = {
     "WindowWritten": "the window of minute {window} written with {count}",
     "WindowForgotten": "the window of minute {window} is no longer in state",
     "WatermarkMoved": "the watermark moved to minute {to}",
+    # a query of Spark's, by its checkpoint and its sink
+    "QueryStarted": "life {life} of the query begins",
+    "PlanWritten": "offsets/{batch} written, with {records} record(s)",
+    "RowsWritten": "the sink has {rows} row(s) more, of micro-batch {batch}",
+    "BatchCommitted": "commits/{batch} written",
+    "QueryDied": "life {life} of the query ended by a kill",
     # simulation
     "EffectWritten": "wrote {key} to {table}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",

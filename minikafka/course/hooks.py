@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka import Cluster
-from minikafka.course import demo, event_time
+from minikafka.course import checkpoint_watch, demo, event_time
 from minikafka.course.cluster_picture import three_brokers
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
@@ -163,6 +163,12 @@ def event_time_and_watermark() -> str:
     return played.svg(next(scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3))
 
 
+def sinks_and_failure() -> str:
+    """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
+    played = checkpoint_watch.RECORDED.play()
+    return played.svg(next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"))
+
+
 HOOKS = {
     "00": start_here,
     "01": the_log,
@@ -175,6 +181,7 @@ HOOKS = {
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,
+    "19": sinks_and_failure,
     "20": who_notices_the_silence,
 }
 ALL = HOOKS | {"hero": hero}

@@ -246,10 +246,10 @@ class Lab:
         consumer.close()
         return {partition.partition: offsets[partition] for partition in partitions}
 
-    def records(self, topic: str) -> list[Any]:
-        """All records of a topic, as kafka-python gives them."""
+    def records(self, topic: str, **configs: Any) -> list[Any]:
+        """All records of a topic, as kafka-python gives them. configs: of its consumer, isolation_level for one."""
         count = sum(self.ends(topic).values())
-        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=10_000)
+        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=10_000, **configs)
         found = [next(consumer) for _ in range(count)]
         consumer.close()
         return found

@@ -12,6 +12,7 @@ from typing import Any
 from minikafka.theatre.commit_point import CommitPlay
 from minikafka.theatre.lag import LagPlay
 from minikafka.theatre.log import LogPlay
+from minikafka.theatre.micro_batch import MicroBatchPlay
 from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
@@ -26,7 +27,9 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
-    for play in (CommitPlay, LagPlay, LogPlay, PartitionerPlay, PipelinePlay, RebalancePlay, WatermarkPlay)
+    for play in (
+        CommitPlay, LagPlay, LogPlay, MicroBatchPlay, PartitionerPlay, PipelinePlay, RebalancePlay, WatermarkPlay,
+    )
 }
 
 

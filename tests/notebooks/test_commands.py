@@ -10,7 +10,7 @@ from minikafka.__main__ import parser
 from minikafka.course.contents import NOTEBOOKS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
-OURS = re.compile(r"\bminikafka ((?:serve|demo|doctor|lesson \d|class)\b[^`<\n]*)")
+OURS = re.compile(r"\bminikafka ((?:serve|demo|doctor|lesson \d|class|pipeline)\b[^`<\n]*)")
 TASKS = re.compile(r"tasks\.py (\w+)")
 
 

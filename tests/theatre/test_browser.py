@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from minikafka.course.checkpoint_watch import RECORDED
 from minikafka.theatre import picture
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
@@ -23,6 +24,7 @@ EVERY = [
     ("commit", commit_after),
     ("commit", commit_first),
     ("lag", piling_up),
+    ("micro-batch", RECORDED.trace),
     ("rebalance", classic),
     ("rebalance", consumer),
     ("pipeline", turned_round),
