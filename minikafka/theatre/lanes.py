@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, text_width
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
 
 LANE, GAP = 17, 4  # height of a lane, space between two
-LEAST_STRETCH = 0.8  # player.js: LEAST; it brings places nearer to each other, but text keeps its size
 DAY_MS = 24 * HOUR_MS
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times under the lanes say so
@@ -88,9 +87,7 @@ class Lanes:
                 needs[step] = max(needs[step], 20.0 + text_width(mark["text"], 12, mono=True) if mark["text"] else 0)
         return needs
 
-    def draw(
-        self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = ""
-    ) -> None:
+    def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
         xs, breaks = self.positions(left + 6, right)
         top = y + 13
@@ -99,35 +96,23 @@ class Lanes:
         bottom = top + len(rows) * (LANE + GAP) - GAP
         for cut in breaks:
             if cut <= step and len(breaks) <= MOST_BREAKS:
-                x = (xs[cut - 1] + xs[cut]) / 2
-                d.path(
-                    f"time/break/{cut}",
-                    x,
-                    top - 3,
-                    f"M-3,0 v{bottom - top + 6} M3,0 v{bottom - top + 6}",
-                    line="rule",
-                    dash="2 3",
-                )
+                x, down = (xs[cut - 1] + xs[cut]) / 2, f"v{bottom - top + 6}"
+                d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 {down} M3,0 {down}", line="rule", dash="2 3")
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             self._axis(d, bottom + 17, xs, step)
 
-    def _lane(
-        self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int
-    ) -> None:
+    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float],
+              step: int) -> None:  # fmt: skip
         key = f"time/lane/{key_part(lane.key)}"
         d.text(key + "/name", left - 8, y + 13, lane.name, bold=True, anchor="end", room=left - 10)
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
-        follow = [*(xs[at] for at, _ in marks), right][1:]
-        fits = [
-            text_width(mark["text"], 12, mono=True) + 10 <= f - xs[at]
-            for (at, mark), f in zip(marks, follow, strict=True)
-        ]
-        letters = all(
-            fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3
-        )  # all of them or none
-        for number, (at, mark) in enumerate(marks):
+        ends = [*(xs[at] for at, _ in marks), right][1:]
+        fits = [text_width(mark["text"], 12, mono=True) + 10 <= end - xs[at]
+                for (at, mark), end in zip(marks, ends, strict=True)]  # fmt: skip
+        short = all(fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3)
+        for number, (at, mark) in enumerate(marks):  # letters: all of them or none
             if at > step:
                 break
             colour = "trouble" if mark.get("trouble") else lane.colour
@@ -135,11 +120,11 @@ class Lanes:
             d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"),
                    same=mark.get("same"))  # fmt: skip
             words = mark["text"]
-            if words and fits[number] and (letters or len(words) > 3):
+            if words and fits[number] and (short or len(words) > 3):
                 ink = "trouble" if mark.get("trouble") else "ink"
                 d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
         ink = "trouble" if lane.trouble else "quiet"
-        d.text(key + "/number", d.width, y + 13, lane.number, ink, mono=True, bold=True, size=12.5, anchor="end")
+        d.number(key + "/number", d.width, y + 13, lane.number, ink)
 
     def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
         after, said = -1000.0, ""

@@ -17,8 +17,8 @@ from minikafka.theatre.journey_story import JourneyStory
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.play import Play
-from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Style
-from minikafka.theatre.text import counted
+from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Style, lines_needed
+from minikafka.theatre.text import counted, dotted
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 
@@ -31,19 +31,16 @@ class LogPlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        space = scene["space"]
-        on_disk = _on_disk(space)
-        parts = [f"{counted(on_disk, 'segment')} on disk"] if self.cast["rolls"] else []
-        if len(self.cast["chosen"]) > 1 or space["partition_count"] > 1:
-            parts.append(f"{space['partition_count'] or len(self.cast['chosen'])} partitions")
-            if len(self.cast["chosen"]) < space["partition_count"]:
-                parts.append(f"{len(self.cast['chosen'])} of them shown")
-        if space["readers"]:
-            parts.append(counted(len(space["readers"]), "reader"))
-        parts += [f"{node} {state}" for node, state in space["down"].items()]
-        if self.cast["legend"] and not self.cast["one_key"]:
-            parts.append(self.cast["legend"])
-        return " · ".join(parts)
+        space, shown = scene["space"], len(self.cast["chosen"])
+        several = shown > 1 or space["partition_count"] > 1
+        return dotted(
+            f"{counted(_on_disk(space), 'segment')} on disk" if self.cast["rolls"] else "",
+            f"{space['partition_count'] or shown} partitions" if several else "",
+            f"{shown} of them shown" if several and shown < space["partition_count"] else "",
+            counted(len(space["readers"]), "reader") if space["readers"] else "",
+            *(f"{node} {state}" for node, state in space["down"].items()),
+            "" if self.cast["one_key"] else self.cast["legend"],
+        )
 
     def summary(self, space: dict[str, Any]) -> str:
         parts = []
@@ -68,13 +65,12 @@ class LogPlay(Play):
 
     # -- draw
 
+    call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
+
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.trays = Trays(self.cast, scenes)
-        self.call_outs = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
-        for scene in scenes if self.cast["readers"] else ():
-            for width in self.call_outs:
-                levels = [level for row in self._partitions(Drawing(width), scene) for _, level in row.places()]
-                self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
+        if self.cast["readers"]:
+            self.call_outs = lines_needed(self._partitions, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene, several = scenes[-1], len(self.cast["chosen"]) > 1
@@ -198,4 +194,4 @@ def _margin(d: Drawing, log: dict[str, Any], left: float, right: float, y: float
     start = f"start {log['log_start_offset']}" if log["log_start_offset"] else ""
     d.text(f"name/{partition}", left, y + 20, f"P{partition}", mono=True, bold=True)
     for key, at, words in (("end", 12, f"end {log['log_end_offset']}"), ("start", 28, start)):
-        d.text(f"{key}/{partition}", right, y + at, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note(f"{key}/{partition}", right, y + at, words, "end", mono=True)

@@ -16,7 +16,7 @@ from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.partitioner_story import HASH, POSITIVE, PartitionerStory, chip, part, partitions
 from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
 MOST_BINS = 8
 # A column, from its outer edge to its threads: a partition's label, the chip of a key, three records.
@@ -38,16 +38,15 @@ class PartitionerPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [partitions(space["partition_count"])]
-        now = space["now"]
-        if now and now["partitions"] != space["partition_count"]:
-            parts.append(f"{now['producer']} still knows {now['partitions']} of them")
-        if space["partition_count"] > MOST_BINS:
-            parts.append(f"the first {MOST_BINS} are drawn")
-        keys, others = len(self.cast["keys"]), self.cast["others"]
-        if others:
-            parts.append(f"{keys} of {keys + others} keys are drawn, the others counted")
-        return " · ".join(parts)
+        now, count, others = space["now"], space["partition_count"], self.cast["others"]
+        late = now and now["partitions"] != count
+        drawn = len(self.cast["keys"])
+        return dotted(
+            partitions(count),
+            f"{now['producer']} still knows {now['partitions']} of them" if late else "",
+            f"the first {MOST_BINS} are drawn" if count > MOST_BINS else "",
+            f"{drawn} of {drawn + others} keys are drawn, the others counted" if others else "",
+        )
 
     def summary(self, space: dict[str, Any]) -> str:
         parts = []
@@ -95,11 +94,11 @@ class PartitionerPlay(Play):
         now = space["now"]
         x, y, w, h = (134.0, 2, d.width - 134, 104) if d.narrow else (0.0, 92, 286.0, 118)
         if not now and space["divisors"]:
-            d.text("in/caption", 0, 15, "partitions", "quiet", size=12.5)
+            d.note("in/caption", 0, 15, "partitions")
             d.text("in/grows", 0, 49, "{} → {}".format(*space["divisors"]), bold=True, mono=True, size=20)
         if now:
             entry = 108.0 if d.narrow else 150.0
-            d.text("in/caption", 0, 15, "a record goes in", "quiet", size=12.5)
+            d.note("in/caption", 0, 15, "a record goes in")
             words = fit("no key" if now["key"] is None else now["key"], entry - 14, 13.5, mono=True, bold=True)
             d.cell("in/key", 0, 24, entry, 42, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}")
             arrow = (entry + 2, 45, x - 4, 45) if d.narrow else (entry / 2, 68, entry / 2, y - 3)
@@ -109,9 +108,9 @@ class PartitionerPlay(Play):
         d.rect("machine", x, y, w, h, "wash", colour, r=8, width=2)
         room = w - 24
         if now:
-            chip = fit(now["kind"], 110, 12, bold=True)
-            across = text_width(chip, 12, bold=True) + 18
-            d.chip("machine/kind", x + w - 12 - across, y + 9, chip)
+            kind = fit(now["kind"], 110, 12, bold=True)
+            across = text_width(kind, 12, bold=True) + 18
+            d.boxed("machine/kind", x + w - 12 - across, y + 9, across, 19, kind, "chip")
             room -= across + 8
         name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
         d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
@@ -142,7 +141,7 @@ class PartitionerPlay(Play):
     def _divisors(self, d: Drawing, space: dict[str, Any], x: float, y: float, room: float) -> None:
         """No record is in the machine: what changed in it, with one key that moves."""
         if not space["divisors"]:
-            d.text("machine/waits", x, y + 50, "waits for the first record", "quiet", size=12.5)
+            d.note("machine/waits", x, y + 50, "waits for the first record")
             return
         was, count = space["divisors"]
         d.text("machine/divisor", x, y + 52, f"hash % {was} → % {count}", bold=True, mono=True, size=18)
@@ -151,7 +150,7 @@ class PartitionerPlay(Play):
             words = fit(f"{key} {hashed}", room - 70, 12.5, mono=True)
             for line, divisor in enumerate((was, count)):
                 at = y + 77 + line * (18 if d.narrow else 21)
-                d.text(f"machine/example/{line}", x, at, words, "quiet", size=12.5, mono=True)
+                d.note(f"machine/example/{line}", x, at, words, mono=True)
                 d.text(f"machine/example/{line}/result", x + room, at, f"% {divisor} = {hashed % divisor}", mono=True,
                        bold=True, anchor="end")  # fmt: skip
 

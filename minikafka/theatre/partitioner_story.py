@@ -13,7 +13,7 @@ from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import key_part
+from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
 MOST_KEYS = 12
@@ -215,4 +215,4 @@ def chip(way: int, key: str | None) -> str:
 
 
 def partitions(count: int) -> str:
-    return "one partition" if count == 1 else f"{count} partitions"
+    return counted(count, "partition", "one")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 ROW, CELL, TOLD = 30, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
@@ -25,6 +25,9 @@ COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
     WIDE: ((0, 248), (258, 256), (514, 110)),
     NARROW: ((0, 226), (232, 234), (466, 92)),
 }
+
+SETTINGS = {"acks": "acks", "linger_ms": "linger_ms", "batch_size": "batch_size",
+            "max_in_flight_requests_per_connection": "in flight at most"}  # fmt: skip
 
 Place = tuple[float, float, float]  # x, y, width
 
@@ -37,19 +40,11 @@ class PipelinePlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        config = scene["space"]["config"]
-        names = {
-            "acks": "acks",
-            "linger_ms": "linger_ms",
-            "batch_size": "batch_size",
-            "max_in_flight_requests_per_connection": "in flight at most",
-        }
-        parts = [f"{words} {config[name]}" for name, words in names.items() if name in config]
+        config, down = scene["space"]["config"], scene["space"]["down"]
+        told = [f"{words} {config[name]}" for name, words in SETTINGS.items() if name in config]
         if "enable_idempotence" in config:
-            parts.append("idempotent" if config["enable_idempotence"] else "not idempotent")
-        parts += [f"{node} {state}" for node, state in scene["space"]["down"].items()]
-        parts += [self.cast["legend"]] if self.cast["legend"] else []
-        return " · ".join(parts)
+            told.append("idempotent" if config["enable_idempotence"] else "not idempotent")
+        return dotted(*told, *(f"{node} {state}" for node, state in down.items()), self.cast["legend"])
 
     def summary(self, space: dict[str, Any]) -> str:
         held = "; ".join(
@@ -89,7 +84,7 @@ class PipelinePlay(Play):
         d.text("buffer/name", x, y + 14, f"{self.cast['producer']}'s buffer", bold=True, room=w - 100)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
-        d.text("buffer/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note("buffer/count", x + w, y + 14, words, "end", mono=True)
         hidden = len(space["buffer"]) - self.rows
         for row, batch in enumerate(space["buffer"][: self.rows]):
             top = y + HEAD + row * ROW
@@ -103,7 +98,7 @@ class PipelinePlay(Play):
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = [request for request in space["in_flight"] if request["acks"] != 0]
         words = f"{len(waits)} of {limit} unanswered"
-        d.text("flight/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note("flight/count", x + w, y + 14, words, "end", mono=True)
         shown = self._in_flight(space)
         for row in range(self.rows):
             top = y + HEAD + row * ROW
@@ -151,10 +146,8 @@ class PipelinePlay(Play):
         words = "no" if state == "refused" else "ok" if answer else "→"
         bad = lost or state == "refused"
         key, fade = f"wire/{number}/message", 0.7 if lost else None
-        look = {"fill": "paper", "line": "trouble"} if bad else {"fill": "good" if answer else "chip", "line": "rule"}
-        d.rect(key, left, y, PILL, 18, **look, r=9, width=1.5, dash="3 3" if lost else None, fade=fade)
-        d.text(key + "/word", left + PILL / 2, y + 13.5, words, "trouble" if bad else "ink", size=12, bold=True,
-               anchor="middle", fade=fade)  # fmt: skip
+        fill, line, ink = ("paper", "trouble", "trouble") if bad else ("good" if answer else "chip", "rule", "ink")
+        d.boxed(key, left, y, PILL, 18, words, fill, ink, line=line, width=1.5, dash="3 3" if lost else None, fade=fade)
 
     def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
         """Beside each other: what the program was told of its records, and whether that is true."""
@@ -194,7 +187,7 @@ class PipelinePlay(Play):
             d.cell(f"{key}/{n}", at, y + 3, CELL, ROW - 12, str(letter), line="rule", tip=tip)
         if len(shown) < count:
             at = left + len(shown) * (CELL + 2)
-            d.text(key + "/more", at, y + 17, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
+            d.note(key + "/more", at, y + 17, f"+{count - len(shown)}", mono=True)
         d.text(key + "/state", x + w - 8, y + 17, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
 
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
@@ -205,7 +198,7 @@ class PipelinePlay(Play):
         name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
         d.text("caption/log", x, y + 14, name, bold=True)
         end = sum(log["end"] for log in space["logs"])
-        d.text("log/end", x + w, y + 14, f"{end} written", "quiet", size=12.5, mono=True, anchor="end")
+        d.note("log/end", x + w, y + 14, f"{end} written", "end", mono=True)
         per_row = int((w - (30 if many else 0)) // (CELL + 5))
         rows = 1 if many else min(max(-(-self.longest // per_row), 1), 3)
         top = y + HEAD

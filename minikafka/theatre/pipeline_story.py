@@ -14,20 +14,39 @@ from typing import Any
 from minikafka.theatre.casting import busiest_partitions, busiest_topic
 from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.pipeline_batches import Batch, Futures, Request
-from minikafka.theatre.play import Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import capital, quoted
+from minikafka.theatre.play import LIVES, Cast, Detail, Says, Space, Story, Told
+from minikafka.theatre.text import capital, counted, quoted
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
 SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
+SAYS = {
+    "TopicCreated": Says("Topic {topic} is created. Its log is empty."),
+    "TopicDeleted": Says("Topic {topic} is deleted, with all its records.", "topic deleted"),
+    "BatchFilled": Says("Batch {number} is full: {many}, {size_bytes} bytes. It need not linger.",
+                        first="a full batch", mark=(SEND, "full")),
+    "DuplicateRecognized": Says(
+        "The broker knows batch {number}: this producer's sequence number {base_sequence} is at offset {base_offset}. "
+        "It writes nothing and answers as it did before.", first="recognised", mark=(LOG, "known")),
+    "RecordsAcknowledged": Says("{producer} hears that batch {number} is written{where}.", first="acknowledged",
+                                mark=(ANSWERS, "ok")),
+    "BatchRetried": Says("{reason_why}{unsure} takes batch {number} back and tries again in {backoff_ms} ms.",
+                         first="taken back", mark=(ANSWERS, "none", True)),
+    "SendFailed": Says("{producer} gives batch {number} up: {reason_why}. The program is told that it failed.{but}",
+                       trouble=True, first="given up", mark=(ANSWERS, "failed", True)),
+    "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
+    "NodeRestarted": Says("{node} is back.", "{node} is back"),
+    "NodeFrozen": Says("{node} stands still: it does nothing and hears nothing.", "{node} stands still"),
+    "NodeThawed": Says("{node} goes on.", "{node} goes on"),
+}  # fmt: skip
 
 
 class PipelineStory(Story):
     name = "pipeline"
+    says = SAYS
 
-    def __init__(
-        self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None, **options: Any
-    ) -> None:
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         sent = [event for event in trace if event.kind == "PartitionChosen" and "batch" in event.detail]
         self.topic = topic or busiest_topic(sent) or busiest_topic(trace)
@@ -125,11 +144,11 @@ class PipelineStory(Story):
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.logs = {partition: [] for partition in self.chosen}
-        return Told(f"Topic {self.topic} is created. Its log is empty.")
+        return self.tell(event)
 
     def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
         self.logs.clear()
-        return Told(f"Topic {self.topic} is deleted, with all its records.", "topic deleted")
+        return self.tell(event)
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
         if "batch" not in d:
@@ -156,8 +175,7 @@ class PipelineStory(Story):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        sentence = f"Batch {batch.number} is full: {_records(d['count'])}, {d['size_bytes']} bytes."
-        return Told(sentence + " It need not linger.", self.once("a full batch"), marks=self.mark(SEND, "full"))
+        return self.tell(event, number=batch.number, many=_records(d["count"]))
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -286,11 +304,7 @@ class PipelineStory(Story):
         if request is None or batch is None:
             return None
         request.state = "known"
-        sentence = (
-            f"The broker knows batch {batch.number}: this producer's sequence number {batch.base_sequence} is at "
-            f"offset {d['base_offset']}. It writes nothing and answers as it did before."
-        )
-        return Told(sentence, self.once("recognised"), because=batch.sent, marks=self.mark(LOG, "known"))
+        return self.tell(event, number=batch.number, base_sequence=batch.base_sequence, because=batch.sent)
 
     def _see_BatchRefused(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
@@ -326,20 +340,17 @@ class PipelineStory(Story):
         while place < len(self.buffer) and 0 <= self.buffer[place].base_sequence < batch.base_sequence:
             place += 1  # sequence numbers keep the order; without them the last one taken back leaves first
         self.buffer.insert(place, batch)
-        known = f", which may pass. {self.producer}"
         unsure = f". Written or not? {self.producer} can't tell. It"
-        sentence = f"{capital(d['why'])}{known if d['reason'] == 'refused' else unsure} takes batch {batch.number} back"
-        sentence += f" and tries again in {d['backoff_ms']} ms."
-        return Told(sentence, self.once("taken back"), marks=self.mark(ANSWERS, "none", True))
+        unsure = f", which may pass. {self.producer}" if d["reason"] == "refused" else unsure
+        return self.tell(event, number=batch.number, reason_why=capital(d["why"]), unsure=unsure)
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
         self._leave(batch)
         self.acknowledged += d["count"]
         self.futures.tell(batch.records, True)
-        sentence = f"{self.producer} hears that batch {batch.number} is written"
-        sentence += f", from offset {d['base_offset']} on. Its futures are done." if d["base_offset"] >= 0 else "."
-        return Told(sentence, self.once("acknowledged"), marks=self.mark(ANSWERS, "ok"))
+        where = f", from offset {d['base_offset']} on. Its futures are done" if d["base_offset"] >= 0 else ""
+        return self.tell(event, producer=self.producer, number=batch.number, where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -351,44 +362,28 @@ class PipelineStory(Story):
         self.futures.tell(batch.records, False)
         missing = [n for n in batch.records if not self.copies[n]]
         self.lost.update(dict.fromkeys(missing))
-        why = d["message"] or d["error"]
-        sentence = f"{self.producer} gives batch {batch.number} up: {why}. The program is told that it failed."
         light = [] if missing else self._light("truth", batch, batch.records)
-        sentence += "" if missing else " But the log holds it."
-        return Told(sentence, self.once("given up"), True, marks=self.mark(ANSWERS, "failed", True), light=light)
+        return self.tell(event, producer=self.producer, number=batch.number, reason_why=d["message"] or d["error"],
+                         but="" if missing else " But the log holds it.", light=light)  # fmt: skip
 
     # -- fold: nodes
 
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        if event.node.startswith("broker"):
+    def _see_life(self, event: Event, d: Detail) -> Told:
+        state, broker = LIVES[event.kind], event.node.startswith("broker")
+        self.down[event.node] = state
+        if state == "crashed" and broker:
             for request in self.in_flight.values():
                 self.cut = True
                 if request.state == "on its way":
                     request.state = "lost"
                     self._let_go(request)
-        elif event.node == self.producer:
+        elif state == "crashed" and event.node == self.producer:
             self.lost.update(dict.fromkeys(n for batch in self.buffer for n in batch.records))
             self.buffer.clear()
-        return self._state(event, "crashed", "crashes")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        if event.node == self.producer:
+        elif event.kind == "NodeRestarted" and event.node == self.producer:
             self.batches.clear()
             self.in_flight.clear()
-        return self._state(event, "", "is back")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "frozen", "stands still: it does nothing and hears nothing")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", "goes on")
-
-    def _state(self, event: Event, state: str, what: str) -> Told:
-        self.down[event.node] = state
-        trouble = state == "crashed"
-        lane = LOG if event.node.startswith("broker") else SEND
-        chapter = f"{event.node} {what.split(':')[0]}"
-        return Told(f"{event.node} {what}.", chapter, trouble, marks=self.mark(lane, state or "back", trouble))
+        return self.tell(event, mark=(LOG if broker else SEND, state or "back", state == "crashed"))
 
 
 _OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
@@ -396,4 +391,4 @@ _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
 
 
 def _records(count: int) -> str:
-    return "one record" if count == 1 else f"{count} records"
+    return counted(count, "record", "one")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
 from minikafka.theatre.rebalance_members import RECORDS
-from minikafka.theatre.rebalance_space import state_chip
+from minikafka.theatre.rebalance_space import STATE_FILL
 from minikafka.theatre.rebalance_story import RebalanceStory
 from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block, draw_columns, lasted_ms, seconds
 from minikafka.trace import Event
@@ -121,7 +121,7 @@ class BesidePlay(Play):
         d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
         x = min(max(text_width(each, 14, bold=True) for each in self.names) / LEAST_STRETCH, room) + 12
         if space["state"]:
-            state_chip(d, key + "/state", x, y + 1, space["state"])
+            d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
         draw_columns(d, key, y + 15, band)
         actors = actors_of(self.groups[number])
         most = max(len(group["actors"]) for group in self.groups)
@@ -129,14 +129,12 @@ class BesidePlay(Play):
         for n, member in enumerate(space["members"]):
             actor, left = actors[member["name"]], n * pitch  # under each other in both groups
             away = bool(member["life"]) or not member["inside"]
-            d.circle(f"{key}/member/{n}", left + 9, y + 32, 9, actor.colour, fade=0.5 if away else None,
-                     tip=f"{actor.name}: {member['words']}")  # fmt: skip
-            d.text(f"{key}/member/{n}/letter", left + 9, y + 36.5, actor.letter, actor.ink, bold=True, size=12.5,
-                   anchor="middle")  # fmt: skip
+            d.disc(f"{key}/member/{n}", left + 9, y + 32, 9, actor.letter, actor.number, 12.5,
+                   fade=0.5 if away else None, tip=f"{actor.name}: {member['words']}")  # fmt: skip
             words, room = re.split("[:,]", member["words"])[0], pitch - 27
-            if text_width(words, 12.5) > room * LEAST_STRETCH:  # which partitions, is seen below
+            if not has_room(words, room, 12.5):  # which partitions, is seen below
                 words = "decides" if space["assigns"] == actor.name else re.split(" gives| [A-Za-z][0-9]", words)[0]
-            d.text(f"{key}/member/{n}/words", left + 23, y + 37, words, "quiet", size=12.5, room=room)
+            d.note(f"{key}/member/{n}/words", left + 23, y + 37, words, room=room)
 
 
 def _names(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:

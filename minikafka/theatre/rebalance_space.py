@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width, wrap
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width, wrap
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
 from minikafka.theatre.rebalance_group import listed
@@ -102,19 +102,11 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     if space["state"]:
         state = "down" if down else space["state"]
         x, y = (12.0, 24) if d.narrow else (190.0, 5)
-        width = state_chip(d, "coordinator/state", x, y, state)
+        width = d.chip("coordinator/state", x, y, state, STATE_FILL.get(state, "chip"))
         x = x + width + 10 if d.narrow else 12
         room = d.width - 12 - x - (_pool_width(space["free"]) + 110 if space["free"] and not d.narrow else 0)
-        d.text("coordinator/words", x, 38, _who_assigns(space, actors), "quiet", size=12.5, room=room)
+        d.note("coordinator/words", x, 38, _who_assigns(space, actors), room=room)
     return height
-
-
-def state_chip(d: Drawing, key: str, x: float, y: float, state: str) -> float:
-    """The group's state in Kafka's word, with room for it in the narrowest page; returns its width."""
-    width = text_width(state, 12, bold=True) / LEAST_STRETCH + 10
-    d.rect(key, x, y, width, 19, STATE_FILL.get(state, "chip"), r=9)
-    d.text(key + "/word", x + width / 2, y + 14, state, size=12, bold=True, anchor="middle")
-    return width
 
 
 def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
@@ -191,11 +183,9 @@ class Box:
         ground = "said" if self.assigns else "wash" if self.gone else "paper"
         here = self.member["inside"] or self.member["owns"]
         d.rect(key, self.x, self.y, self.w, self.h, ground, actor.colour if here else "rule", r=8, width=2, dash=dash)
-        d.circle(key + "/letter", self.x + 20, self.y + 20, 12, actor.colour, dash=dash, fade=fade)
+        d.disc(key + "/letter", self.x + 20, self.y + 20, 12, actor.letter, actor.number, 14, dash=dash, fade=fade)
         if actor.pattern:
             d.circle(key + "/ring", self.x + 20, self.y + 20, 9.5, "none", "paper", dash="2 3", width=2)
-        d.text(key + "/letter/word", self.x + 20, self.y + 25, actor.letter, actor.ink, bold=True, size=14,
-               anchor="middle")  # fmt: skip
         self._words()
         self._arrows()
 
@@ -209,7 +199,7 @@ class Box:
         elif self.leads:
             d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
         name = self.actor.name
-        if text_width(name, bold=True) > room * LEAST_STRETCH:
+        if not has_room(name, room, 13, bold=True):
             name = "…" + re.split("[- _.]", name)[-1]  # the end of a long name tells it from others
         d.text(key + "/name", self.x + 38, y, name, bold=True, room=room, tip=self.actor.name)
         ink = "trouble" if member["trouble"] else "quiet"
@@ -228,9 +218,8 @@ class Box:
             more = (self.w - 9 - sum(text_width(word, 12) for word in row)) / len(row) - 3  # around each word
             for word in row:
                 key, w = f"{self.key}/lever/{word}", text_width(word, 12) + more
-                self.d.rect(key, x, y, w, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
-                            tip=f"{word} {self.actor.name} now")  # fmt: skip
-                self.d.text(key + "/word", x + w / 2, y + 14, word, "ink", size=12, anchor="middle")
+                act = f"{word} {self.actor.name}"
+                self.d.boxed(key, x, y, w, 20, word, "wash", line="rule", r=10, bold=False, act=act, tip=f"{act} now")
                 x += w + 3
 
     def draw_parts(self) -> None:
@@ -280,14 +269,14 @@ class Box:
         if answer and answer[2] == self.now:
             d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
             words, ink = answer[0], "trouble" if answer[1] else "ink"
-            if text_width(words, 13.5, bold=True) > room * LEAST_STRETCH:
+            if not has_room(words, room, 13.5, bold=True):
                 words = words.split(": ")[-1]
             d.text(self.key + "/answer/word", x + 11, foot - 8, words, ink, size=12.5, bold=True, room=room)
         elif member["asked"]:
             new = member["asked_at"] == self.now
             d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
             words = member["asked"] if new else f"{member['asked']}, waits"
-            if text_width(words, 12.5) > room * LEAST_STRETCH:
+            if not has_room(words, room, 12.5):
                 words = member["asked"].removeprefix("ConsumerGroup")
             d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new,
                    room=room)  # fmt: skip

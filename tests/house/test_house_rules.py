@@ -99,7 +99,7 @@ def test_the_core_runs_on_the_standard_library():
     allowed = sys.stdlib_module_names | {"minikafka", "crc32c", "cramjam"}
     for path in core():
         extra = {name.split(".")[0] for name in imports(path)} - allowed
-        assert extra == set() or room(path) == "theatre", path  # its live controls are ipywidgets
+        assert extra == set(), path
 
 
 def test_nobody_reads_back_from_a_sentence_what_happened():

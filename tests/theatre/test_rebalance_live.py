@@ -20,7 +20,7 @@ pytest.importorskip("ipywidgets")
 @pytest.fixture
 def live(monkeypatch):
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.theatre.live_rebalance import RebalanceLive
+    from minikafka.course.live_rebalance import RebalanceLive
 
     seen = []
 
