@@ -202,6 +202,11 @@ class Drawing:
         words = {"text": text or None, "more": fit(more, w * 0.82 - 8, 12.5) or None, "below": below or None}
         self.add(key, "cell", x=x, y=y, w=w, h=h, r=5, fill=fill, line=line, ink=ink, **words, **more_attributes)
 
+    def slot(self, key: str, x: float, y: float, w: float, h: float, offset: int) -> None:
+        """The empty place at a log's end."""
+        self.cell(key, x, y, w, h, below=str(offset), fill="none", line="ink", dash="2 3", weight=600,
+                  tip=f"the next record gets offset {offset}")  # fmt: skip
+
     def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:
         """A state as a word in a rounded box, with room for it on the narrowest page; returns its width."""
         return self.boxed(key, x, y, text_width(text, 12, bold=True) / LEAST_STRETCH + 10, 19, text, fill, ink, **more)

@@ -15,16 +15,13 @@ from typing import Any
 
 from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, actor_colour, actor_number, has_room, text_width, wrap
 from minikafka.theatre.lag_story import LagStory, lasting
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 
 HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26  # both charts, the lower one; a partition's lane
 LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
-TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
-TICKS_MS += [n * 3_600_000 for n in (1, 2, 6, 12)] + [n * 86_400_000 for n in (1, 2, 7, 30, 100, 1000)]
-TICK_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 RATES = (("second", 1000, 600_000), ("minute", 60_000, 86_400_000), ("hour", 3_600_000, 10**15))  # for how long a play
 
 
@@ -96,7 +93,8 @@ class LagPlay(Play):
             self._partition(d, scenes, row, each, lane)
         bottom = y + many * pitch
         d.cursor(chart.x(now), top - 4, bottom - 4)
-        self._axis(d, bottom + 8, chart, now)
+        times = round_times(self.first, self.last, now, 5 if d.narrow else 8)
+        draw_times(d, bottom + 12, ((at, chart.x(at), words) for at, words in times))
 
     def _rates(self, d: Drawing, scenes: Sequence[Scene], left: float) -> None:
         """Slopes in words."""
@@ -237,14 +235,6 @@ class LagPlay(Play):
 
     def _number(self, name: str) -> int:
         return actor_number(name, self.cast["members"])
-
-    def _axis(self, d: Drawing, y: float, field: Field, until: int) -> None:
-        """Round times, as far as the cursor has come."""
-        tick = next((ms for ms in TICKS_MS if (self.last - self.first) / ms <= (5 if d.narrow else 8)), TICKS_MS[-1])
-        unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
-        for at in range(-(-self.first // tick) * tick, until + 1, tick):
-            words = f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}"
-            d.text(f"time/axis/{at}", field.x(at), y + 4, words, "quiet", size=12, mono=True, anchor="middle")
 
 
 def _sums(scene: Scene) -> dict[str, int]:

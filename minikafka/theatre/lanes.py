@@ -7,7 +7,7 @@ shown as a break, so that a retention of a minute does not squeeze three millise
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,9 @@ Scene = dict[str, Any]
 
 LANE, GAP = 17, 4  # height of a lane, space between two
 DAY_MS = 24 * HOUR_MS
+TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
+TICKS_MS += [n * HOUR_MS for n in (1, 2, 6, 12)] + [n * DAY_MS for n in (1, 2, 7, 30, 100, 1000)]
+TICK_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", 60_000), ("s", 1000))
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times under the lanes say so
 
@@ -27,6 +30,24 @@ MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times
 def in_days(ms: Sequence[int]) -> bool:
     """Whether the story lasts for days: then nobody asks for its seconds."""
     return bool(ms) and ms[-1] - ms[0] >= 3 * DAY_MS
+
+
+def draw_times(d: Drawing, y: float, times: Iterable[tuple[int, float, str]]) -> None:
+    """Under an axis: (what makes its key, x, words) of each moment, as far as they don't meet the one before."""
+    after, said = -1000.0, ""
+    for key, x, words in times:
+        half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
+        if x - half >= after and words != said:
+            d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
+            after, said = x + half + 10, words
+
+
+def round_times(first_ms: int, last_ms: int, now_ms: int, most: int) -> list[tuple[int, str]]:
+    """Round moments up to now, and their words: at most so many from the first to the last one."""
+    tick = next((ms for ms in TICKS_MS if (last_ms - first_ms) / ms <= most), TICKS_MS[-1])
+    unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
+    begin = -(-first_ms // tick) * tick
+    return [(at, f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}") for at in range(begin, now_ms + 1, tick)]
 
 
 def times(ms: Sequence[int]) -> list[str]:
@@ -100,7 +121,7 @@ class Lanes:
                 d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 {down} M3,0 {down}", line="rule", dash="2 3")
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
-            self._axis(d, bottom + 17, xs, step)
+            draw_times(d, bottom + 17, zip(range(step + 1), xs, self.words, strict=False))
 
     def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float],
               step: int) -> None:  # fmt: skip
@@ -126,11 +147,3 @@ class Lanes:
         ink = "trouble" if lane.trouble else "quiet"
         d.number(key + "/number", d.width, y + 13, lane.number, ink)
 
-    def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
-        after, said = -1000.0, ""
-        for at, x in enumerate(xs[: step + 1]):
-            words = self.words[at]
-            half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
-            if x - half >= after and words != said:
-                d.text(f"time/axis/{at}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
-                after, said = x + half + 10, words

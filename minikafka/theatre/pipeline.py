@@ -232,8 +232,7 @@ class PipelinePlay(Play):
             )  # fmt: skip
         row, column = divmod(log["end"] - hidden, per_row)
         x, y = left + column * (CELL + 5), top + row * 46
-        d.cell(f"log/{log['partition']}/next", x, y, CELL, 28, below=str(log["end"]), fill="none", line="ink",
-               dash="2 3", weight=600, tip=f"the next record gets offset {log['end']}")  # fmt: skip
+        d.slot(f"log/{log['partition']}/next", x, y, CELL, 28, log["end"])
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])

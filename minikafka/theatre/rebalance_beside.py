@@ -13,7 +13,16 @@ from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
 from minikafka.theatre.rebalance_members import RECORDS
 from minikafka.theatre.rebalance_space import STATE_FILL
 from minikafka.theatre.rebalance_story import RebalanceStory
-from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block, draw_columns, lasted_ms, seconds
+from minikafka.theatre.rebalance_time import (
+    Axis,
+    Band,
+    draw_axis,
+    draw_block,
+    draw_columns,
+    lasted_ms,
+    seconds,
+    unread_spans,
+)
 from minikafka.trace import Event
 
 OTHER = "beside "  # before the names of the second trace's nodes: its ids are the first one's too
@@ -66,12 +75,7 @@ class BesideStory(Story):
             ms = sum(lasted_ms("nobody", spans, story.since_ms, last["at"]) for spans in lanes.values())
             sums.append(f"{seconds(ms)} with {self.names[n]}")
             light += [f"time/{n}/sum", f"group/{n}/title", f"group/{n}/unread"]
-            light += [
-                f"time/{n}/{label}/{number}"
-                for label, spans in lanes.items()
-                for number, (_, _, what, _) in enumerate(spans)
-                if what == "nobody"
-            ]
+            light += [key for label, spans in lanes.items() for key in unread_spans(f"{n}/", label, spans)]
         words = f"Not read, all partitions together: {', '.join(sums)}."
         last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
         last["light"] = light

@@ -9,7 +9,7 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Detail, Told
 from minikafka.theatre.rebalance_group import ShownMember, listed
 from minikafka.theatre.rebalance_members import LONG_MS, RECORDS, MemberStory, number_of
-from minikafka.theatre.rebalance_time import lasted_ms, seconds
+from minikafka.theatre.rebalance_time import lasted_ms, seconds, unread_spans
 from minikafka.trace import Event
 
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
@@ -31,12 +31,8 @@ class RebalanceStory(MemberStory):
         which = [label for label, ms in unread_ms.items() if longest_ms - ms < ALIKE_MS]
         words = f"In all, nobody read {listed(which)} for {seconds(longest_ms)}."
         last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
-        last["light"] = [f"time/{label}/{part}" for label in which for part in ("name", "unread")] + [
-            f"time/{label}/{number}"
-            for label in which
-            for number, (_, _, what, _) in enumerate(lanes[label])
-            if what == "nobody"
-        ]
+        last["light"] = [f"time/{label}/{part}" for label in which for part in ("name", "unread")]
+        last["light"] += [key for label in which for key in unread_spans("", label, lanes[label])]
 
     def _derived(self, state: str) -> None:
         if not self.who.states_told:

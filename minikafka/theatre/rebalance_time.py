@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import Actor, actors_of
 from minikafka.theatre.rebalance_group import PHASES, listed
@@ -20,7 +20,6 @@ from minikafka.theatre.text import counted
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
-TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 PHASE_FILL = {"Stable": "good", "PreparingRebalance": "cell", "CompletingRebalance": "chip", "Assigning": "chip",
               "Reconciling": "cell"}  # fmt: skip
 SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigning": "assign",
@@ -227,17 +226,13 @@ def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Act
 
 
 def draw_axis(d: Drawing, y: float, band: Band) -> None:
-    times = band.axis.times
-    total_s = (times[-1] - times[0]) / 1000 if times else 0
-    every = next((tick for tick in TICKS_S if total_s / tick <= 10), 7200)
-    after = -1000.0
-    for second in range(-(-times[0] // 1000 // every) * every if times else 0, band.now // 1000 + 1, every):
-        x = band.x(second * 1000)
-        words = f"{second} s"
-        half = text_width(words, 12, mono=True) / 2 / 0.8
-        if second * 1000 >= times[0] and x - half >= after:
-            d.text(f"time/axis/{second}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
-            after = x + half + 8
+    times = round_times(band.axis.times[0], band.axis.times[-1], band.now, 10) if band.axis.times else []
+    draw_times(d, y, ((at, band.x(at), words) for at, words in times))
+
+
+def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[str]:
+    """The keys of the times in which nobody read a partition."""
+    return [f"time/{tag}{label}/{number}" for number, (_, _, what, _) in enumerate(spans) if what == "nobody"]
 
 
 def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:

@@ -130,7 +130,8 @@ class Row:
                 self._gap(offset, up_to, x)
             else:
                 self._record(records[offset], x)
-        self._end()
+        at = self.x + len(self.columns) * self.pitch
+        self.d.slot(f"next/{self.key}", at, self.cells_y, self.cell, self.style.cell, self.partition["log_end_offset"])
         if self.style.header:
             self._boundaries()
         self._readers()
@@ -197,23 +198,12 @@ class Row:
         self.d.text(key, middle, y - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle", tip=tip)
         self.d.text(key + "/more", middle, y + 13, "more", "quiet", size=12, anchor="middle", tip=tip)
 
-    def _end(self) -> None:
-        end = self.partition["log_end_offset"]
-        self.d.cell(
-            f"next/{self.key}", self.x + len(self.columns) * self.pitch, self.cells_y, self.cell, self.style.cell,
-            below=str(end), fill="none", line="ink", dash="2 3", weight=600, tip=f"the next record gets offset {end}",
-        )  # fmt: skip
-
     def boundaries(self) -> list[tuple[str, int]]:
         """What is marked above the records, as (name, offset)."""
-        marks = [
-            ("log start offset", self.partition["log_start_offset"]),
-            ("log end offset", self.partition["log_end_offset"]),
-        ]
+        start, end = self.partition["log_start_offset"], self.partition["log_end_offset"]
         watermark = self.partition["high_watermark"]
-        if watermark is not None and watermark != self.partition["log_end_offset"]:
-            marks.insert(1, ("high watermark", watermark))
-        return marks
+        between = [] if watermark in (None, end) else [("high watermark", watermark)]
+        return [("log start offset", start), *between, ("log end offset", end)]
 
     def _boundaries(self) -> None:
         """Labels over their lines, or beside them."""
@@ -303,6 +293,6 @@ def _clear(labels: Sequence[Label]) -> bool:
     """Whether labels keep clear of each other, and of the lines to those beyond."""
     return all(
         (a.level != b.level or a.right + 8 <= b.left or b.right + 8 <= a.left)
-        and (a.level > b.level or not a.left - 5 <= b.line <= a.right + 4 * (a.level < b.level))
+        and (a.level > b.level or not a.left - 4 <= b.line <= a.right + 4 * (a.level < b.level))
         for a, b in permutations(labels, 2)
     )
