@@ -139,14 +139,12 @@ class Drawing:
         lit = {*keys, *self.outlined}
         self.lit = {key for key in self.shapes if any(key == each or key.startswith(each + "/") for each in lit)}
 
-    def rect(
-        self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any
-    ) -> None:
+    def rect(self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none",
+             **more: Any) -> None:  # fmt: skip
         self.add(key, "rect", x=x, y=y, w=w, h=h, fill=fill, line=line, **more)
 
-    def circle(
-        self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none", **more: Any
-    ) -> None:
+    def circle(self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none",
+               **more: Any) -> None:  # fmt: skip
         self.add(key, "circle", x=x, y=y, r=r, fill=fill, line=line, **more)
 
     def line(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
@@ -211,11 +209,10 @@ class Drawing:
         """A state as a word in a rounded box, with room for it on the narrowest page; returns its width."""
         return self.boxed(key, x, y, text_width(text, 12, bold=True) / LEAST_STRETCH + 10, 19, text, fill, ink, **more)
 
-    def lamp(self, key: str, x: float, y: float, text: str, broken: bool, anchor: str = "start") -> float:
-        """What must hold, in words: green while it does. Returns its width, for the narrowest stretch of a layout."""
+    def lamp(self, key: str, x: float, y: float, text: str, broken: bool) -> float:
+        """What must hold, in words, ending at x: green while it does. Returns its width, for the narrowest stretch."""
         width = text_width(text, 12, bold=True) * 1.15 + 18
-        fill, ink = ("trouble", "paper") if broken else ("good", "ink")
-        return self.boxed(key, x if anchor == "start" else x - width, y, width, 19, text, fill, ink)
+        return self.boxed(key, x - width, y, width, 19, text, *(("trouble", "paper") if broken else ("good", "ink")))
 
     @property
     def bottom(self) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic
+from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
 from minikafka.theatre.drawing import actor_colour, actor_number
-from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.partition import PartitionLog
 from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.text import capital, counted, quoted

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.casting import letters
 from minikafka.theatre.drawing import Drawing, actor_colour, actor_number, fit, text_width, wrap
-from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.partitioner_story import HASH, POSITIVE, PartitionerStory, chip, part, partitions
 from minikafka.theatre.play import Play

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic
-from minikafka.theatre.keys import legend, letters
+from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
 from minikafka.theatre.pipeline_batches import Batch, Futures, Request
 from minikafka.theatre.play import LIVES, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.text import capital, counted, quoted

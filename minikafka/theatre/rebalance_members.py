@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.rebalance_cast import Part, cast
 from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember, listed
 from minikafka.theatre.text import key_part
@@ -23,6 +23,19 @@ ERRORS = {
 }  # fmt: skip
 APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
 RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
+SAYS = {
+    "PartitionsLost": Says("{who} has lost {gone}: it can commit nothing for that any more.", trouble=True),
+    "PollOverdue": Says("{who} has not polled in time: {why}.", "poll overdue", True),
+    "CommitFailed": Says("{node}'s commit fails with {error}: others may read these records again.", "a commit fails",
+                         True),
+    "ProcessingSlowed": Says("{node} needs {processing_ms} ms for each record from now on.", "{node} is slow"),
+    "ClientClosed": Says("{node} closes.", "{node} closes"),
+    "NodeCrashed": Says("{node} crashes without a goodbye, and sends no Heartbeat any more.", "{node} crashes", True),
+    "NodeFrozen": Says("{node} is frozen: it doesn't read and sends no Heartbeat, and the coordinator doesn't know "
+                       "yet.", "{node} freezes"),
+    "NodeThawed": Says("{node} goes on as if no time had passed.", "{node} goes on"),
+    "NodeRestarted": Says("{node} starts again, remembering nothing.", "{node} is back"),
+}  # fmt: skip
 LONG_MS = 3000  # a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited for
 STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
@@ -39,6 +52,7 @@ class MemberStory(Story):
     """
 
     name = "rebalance"
+    says = SAYS
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,
                  partitions: Sequence[int] | None = None, since_ms: int = 0, live: bool = False,
@@ -181,12 +195,10 @@ class MemberStory(Story):
 
     def _see_AssignorRan(self, event: Event, d: Detail) -> Told:
         self.group.assignor = d["assignor"]
-        flaws = ""
-        for problem in d.get("problems") or ():
-            for member_id, actor in self.who.members.items():
-                problem = problem.replace(member_id, actor.letter)
-            more = len(d["problems"]) - 1
-            flaws = flaws or f" But {problem}{f', and {more} more flaws' if more else ''}."
+        problem, *others = d.get("problems") or [""]
+        for member_id, actor in self.who.members.items():
+            problem = problem.replace(member_id, actor.letter)
+        flaws = f" But {problem}{f', and {len(others)} more flaws' if others else ''}." if problem else ""
         return Told(f"{event.node}, the group leader, runs {self._assignor()}: {self._shares(d['assignment'])}.{flaws}",
                     None, bool(flaws))  # fmt: skip
 
@@ -223,25 +235,22 @@ class MemberStory(Story):
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
         member.owns, member.gives, member.revoked = self.group.parts(d["owned"]), [], []
-        gone = self.group.labels(self.group.parts(d["partitions"]))
-        return Told(f"{member.actor.name} has lost {gone}: it can commit nothing for that any more.", None, True)
+        return self.tell(event, who=member.actor.name, gone=self.group.labels(self.group.parts(d["partitions"])))
 
     def _see_PollOverdue(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
         member.overdue = True
-        return Told(f"{member.actor.name} has not polled in time: {d['why']}.", "poll overdue", True)
+        return self.tell(event, who=member.actor.name)
 
     def _see_CommitFailed(self, event: Event, d: Detail) -> Told:
-        error = d["error"] + number_of(d["error"])
-        return Told(f"{event.node}'s commit fails with {error}: others may read these records again.",
-                    "a commit fails", True)  # fmt: skip
+        return self.tell(event, error=d["error"] + number_of(d["error"]))
 
     def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told | None:
         member = self._client(event)
         if member is None:
             return None
         member.processing_ms = d["processing_ms"]
-        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow")
+        return self.tell(event)
 
     # -- records
 
@@ -287,38 +296,22 @@ class MemberStory(Story):
 
     # -- nodes
 
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "closed", "closes", f"{event.node} closes")
-
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told | None:
-        silent = "crashes without a goodbye, and sends no Heartbeat any more"
-        return self._life(event, "crashed", silent, f"{event.node} crashes")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told | None:
-        silent = "is frozen: it doesn't read and sends no Heartbeat, and the coordinator doesn't know yet"
-        return self._life(event, "frozen", silent, f"{event.node} freezes")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "", "goes on as if no time had passed", f"{event.node} goes on")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "", "starts again, remembering nothing", f"{event.node} is back")
-
-    def _life(self, event: Event, life: str, what: str, chapter: str) -> Told | None:
-        member = self.group.named(event.node)
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        member, life = self.group.named(event.node), LIVES[event.kind]
         if event.node == self.group.node:
             self.group.down = bool(life)
-            where = f"{event.node}, which is the group coordinator,"
-            return Told(f"{where} {'is ' + life if life else 'is back'}.", chapter, bool(life))
+            told = self.tell(event)
+            told.sentence = f"{event.node}, which is the group coordinator, {'is ' + life if life else 'is back'}."
+            told.trouble = bool(life)
+            return told
         if member is None:
             return None
         member.life = life
         if life in ("crashed", "closed"):
             member.asked, member.waits, member.revoked = "", [], []
-            member.owns = [] if life == "closed" or not member.inside else member.owns
-        if event.kind == "NodeRestarted":
+        if life == "closed" or event.kind == "NodeRestarted" or (life == "crashed" and not member.inside):
             member.owns = []
-        return Told(f"{event.node} {what}.", chapter, life == "crashed")
+        return self.tell(event)
 
 
 def every_ms(trace: Sequence[Event], since_ms: int) -> int:

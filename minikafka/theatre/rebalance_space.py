@@ -23,7 +23,7 @@ WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the le
 LINE = 15  # of words
 LEVERS = ("freeze", "slow", "leave", "crash")
 LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
-STATE_FILL = {"Stable": "good"}
+STATE_FILL = {"Stable": "good"}  # else a chip's
 
 
 class Places:
@@ -111,9 +111,8 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
 
 def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["kind"] == "consumer":
-        return f"epoch {space['number']} · the coordinator itself assigns" + (
-            f" ({space['assignor']})" if space["assignor"] else ""
-        )
+        how = f" ({space['assignor']})" if space["assignor"] else ""
+        return f"epoch {space['number']} · the coordinator itself assigns{how}"
     words = f"generation {space['number']}"
     if space["state"] == "PreparingRebalance":
         waits = space["waits_for"]
@@ -129,11 +128,8 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
 
 def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     """It should never turn red; once it has, it says for how long."""
-    two = {
-        label: lasted_ms("two", spans, since_ms, now)
-        for label, spans in space["spans"].items()
-        if any(what == "two" for _, _, what, _ in spans)
-    }
+    lanes = {label: spans for label, spans in space["spans"].items() if any(span[2] == "two" for span in spans)}
+    two = {label: lasted_ms("two", spans, since_ms, now) for label, spans in lanes.items()}
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two:
         lasted = f", for {seconds(max(two.values()))}" if any(two.values()) else ""

@@ -20,10 +20,6 @@ from minikafka.theatre.text import counted
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
-PHASE_FILL = {"Stable": "good", "PreparingRebalance": "cell", "CompletingRebalance": "chip", "Assigning": "chip",
-              "Reconciling": "cell"}  # fmt: skip
-SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigning": "assign",
-         "Reconciling": "change over"}  # fmt: skip
 CAPTION = 22
 LEAST_SEEN = 12  # width of two owners that have just begun
 SHORTEST_MS = 5  # less is 0.00 s
@@ -148,12 +144,11 @@ class Block:
         for n, (x, x2, [number], state, _) in enumerate(self.spans("group")):
             if x2 - x < 0.5:
                 continue
-            plain = PHASES.get(state, state)
+            plain, short, fill = PHASES.get(state, (state, state, "wash"))
             word = "generation" if self.cast["kind"] == "classic" else "epoch"
-            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
+            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, fill, r=3,
                    tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
-            names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
-            words = fitting(names, x2 - x - 4)
+            words = fitting([f"{plain} · {number}" if state == "Stable" else plain, short], x2 - x - 4)
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
         total = sum(self.unread_ms(label) for label in self.cast["partitions"])

@@ -11,8 +11,8 @@ from itertools import pairwise
 import pytest
 
 from minikafka.theatre import picture
+from minikafka.theatre.casting import letters
 from minikafka.theatre.drawing import COLOURS, NARROW, PALETTE, WIDE, text_width
-from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import LEAST_STRETCH, times
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from tests.theatre import commit_traces, groups, traces

@@ -7,8 +7,8 @@ from html import unescape
 
 import pytest
 
+from minikafka.course.demo import Choices
 from minikafka.theatre import picture
-from minikafka.theatre.choices import Choices
 from minikafka.theatre.drawing import WIDE
 from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
