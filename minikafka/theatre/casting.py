@@ -18,13 +18,9 @@ def busiest_topic(trace: Sequence[Event]) -> str:
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
     used = Counter(event.detail["partition"] for event in mine if isinstance(event.detail.get("partition"), int))
-    count = max(
-        [0, *(event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated"))]
-    )
-    everyone = sorted(set(range(count)) | set(used))
-    if len(everyone) > most:
-        everyone = sorted(sorted(everyone, key=lambda partition: (-used[partition], partition))[:most])
-    return everyone
+    sizes = [event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated")]
+    everyone = sorted({*range(max(sizes, default=0)), *used}, key=lambda partition: (-used[partition], partition))
+    return sorted(everyone[:most])
 
 
 def busiest_group(trace: Sequence[Event], topic: str) -> str:

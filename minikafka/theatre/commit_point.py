@@ -41,10 +41,9 @@ class CommitPlay(Play):
         log = space["log"]
         parts = [f"log end offset {log['log_end_offset']}"]
         parts.append("nothing committed" if space["committed"] is None else f"committed {space['committed']}")
-        for reader in space["readers"]:
-            if reader["next"] is not None:
-                words = f"{reader['name']} reads {reader['next']} next"
-                parts.append(words + (f" ({reader['state']})" if reader["state"] else ""))
+        for reader in (each for each in space["readers"] if each["next"] is not None):
+            state = f" ({reader['state']})" if reader["state"] else ""
+            parts.append(f"{reader['name']} reads {reader['next']} next{state}")
         done = "written" if space["table"] else "handed over"
         parts.append(f"{len(space['effects'])} {done}, {len(_twice(space))} twice, {len(space['skipped'])} skipped")
         return "; ".join(parts)
@@ -118,16 +117,13 @@ class CommitPlay(Play):
             Lane(lane_of(name), name if name in seen else "", colour, seen[name]["state"] if name in seen else "")
             for name, colour in self.cast["readers"].items()
         ]
-        if "commits" in self.lanes.marks:
-            committed = space["committed"]
-            rows.append(Lane("commits", "committed", "ink", "" if committed is None else str(committed)))
-        if "effects" in self.lanes.marks:
-            wrong = len(_twice(space)) + len(space["skipped"])
-            name = space["table"] or "lost"
-            rows.append(Lane("effects", name, "quiet", f"{wrong} wrong" if wrong else "", wrong > 0))
-        if "log" in self.lanes.marks:
-            rows.append(Lane("log", "log", "ink"))
-        return rows
+        committed, wrong = space["committed"], len(_twice(space)) + len(space["skipped"])
+        others = [
+            Lane("commits", "committed", "ink", "" if committed is None else str(committed)),
+            Lane("effects", space["table"] or "lost", "quiet", f"{wrong} wrong" if wrong else "", wrong > 0),
+            Lane("log", "log", "ink"),
+        ]
+        return rows + [lane for lane in others if lane.key in self.lanes.marks]
 
 
 class CommitRow(Row):
@@ -208,11 +204,8 @@ def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, 
 
 
 def _reader(reader: dict[str, Any], colour: str) -> Reader:
-    words = f"next {reader['next']}"
-    if reader["commits"] is not None:
-        words += f" · commits {reader['commits']}"
-    if reader["state"]:
-        words += f" · {reader['state']}"
+    commits = "" if reader["commits"] is None else f"commits {reader['commits']}"
+    words = dotted(f"next {reader['next']}", commits, reader["state"])
     return Reader(reader["name"], reader["next"], words, colour, reader["state"] == "crashed", bool(reader["state"]))
 
 

@@ -70,13 +70,11 @@ class CommitStory(LogStory):
         return super().cast() | {"group": self.group}
 
     def space(self) -> Space:
-        readers = [reader for reader in self.readers.values()]
+        readers = list(self.readers.values())
         log = self._log(self.chosen[0])
         places = [reader.next[log.partition] for reader in readers if log.partition in reader.next]
         repeated = [offset for offset, numbers in self.effects.items() if len(numbers) > 1]
-        return {
-            "topic": self.topic,
-            "group": self.group,
+        return self.shown("topic", "group") | {
             "log": log.space([*places, self.committed or 0, *self.skipped, *repeated]),
             "committed": self.committed,
             "readers": [
@@ -93,7 +91,7 @@ class CommitStory(LogStory):
             "effects": {str(offset): list(numbers) for offset, numbers in sorted(self.effects.items())},
             **self._spans(),
             "skipped": {str(offset): number for offset, number in sorted(self.skipped.items())},
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
+            "down": self.away,
         }
 
     def _spans(self) -> Detail:
@@ -146,9 +144,8 @@ class CommitStory(LogStory):
         else:
             for offset in offsets:
                 self._done(offset)
-        told.sentence = (
-            f"{event.node} is handed {records(offsets)}{self._value(offsets)}: its next one is {d['position']}."
-        )
+        what = records(offsets) + self._value(offsets)
+        told.sentence = f"{event.node} is handed {what}: its next one is {d['position']}."
         if again:
             told.sentence += f" {capital(records(again))} had been handed over before."
             if not self.table:
@@ -162,7 +159,7 @@ class CommitStory(LogStory):
         return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
-        if d["table"] != self.table or d.get("topic") not in (None, self.topic):
+        if d["table"] != self.table or d.get("topic", self.topic) not in (None, self.topic):
             return None
         if d.get("partition") not in (None, self.chosen[0]):
             return None
@@ -173,15 +170,12 @@ class CommitStory(LogStory):
         for held in self.in_hand.values():
             if offset in held:
                 held.remove(offset)
-        mark = ("effects", str(offset), times > 1)
-        if times == 1:
-            told = self.tell(event, record=offset, twice="", mark=mark)
-            told.chapter = self.once("first effect")
-            return told
         twice = " again: it is there twice" if times == 2 else f" yet again: it is there {times} times"
-        light = self._light([offset], "twice")
-        told = self.tell(event, record=offset, twice=twice, mark=mark, light=light)
-        told.chapter, told.trouble = self.once(f"duplicate of {offset}") and "duplicate", True
+        told = self.tell(event, record=offset, twice=twice * (times > 1), mark=("effects", str(offset), times > 1))
+        told.chapter = self.once("first effect")
+        if times > 1:
+            told.chapter, told.trouble = self.once(f"duplicate of {offset}") and "duplicate", True
+            told.light = self._light([offset], "twice")
         return told
 
     def _meant(self, event: Event, d: Detail) -> int | None:
@@ -202,10 +196,8 @@ class CommitStory(LogStory):
 
     def _see_CommitSent(self, event: Event, d: Detail) -> Told | None:
         offset = next((o for topic, p, o in d["offsets"] if (topic, p) == (self.topic, self.chosen[0])), None)
-        if offset is None or event.node not in self.readers:
-            return None
-        if offset == self.committed:  # auto-commit says the same every few seconds
-            return None
+        if offset in (None, self.committed) or event.node not in self.readers:
+            return None  # auto-commit says the same every few seconds
         self.under_way[event.node], self.asked[offset] = offset, event.id
         return self.tell(event, by=HOW.get(d["how"], ""), asked=offset)
 

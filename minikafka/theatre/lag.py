@@ -59,10 +59,8 @@ class LagPlay(Play):
                       f"{counted(lost, 'record')} lost" if lost else "", f"lag of all {lag}")  # fmt: skip
 
     def summary(self, space: dict[str, Any]) -> str:
-        said = [
-            f"partition {each['partition']}: lag {each['lags'][0]}" + (", nobody reads it" if each["unread"] else "")
-            for each in space["partitions"]
-        ]
+        unread = {True: ", nobody reads it", False: ""}
+        said = [f"partition {p['partition']}: lag {p['lags'][0]}{unread[p['unread']]}" for p in space["partitions"]]
         return "; ".join(said) or "nothing yet"
 
     # -- draw
@@ -201,7 +199,7 @@ class LagPlay(Play):
 
     def _reader(self, d: Drawing, key: str, name: str, place: tuple[float, float], room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
-        (x, y), number = place, self._number(name)
+        (x, y), number = place, actor_number(name, self.cast["members"])
         letter = name.split(" ")[-1]
         if len(letter) > 1:
             d.circle(key + "/reader", x + 5, y - 4, 5, actor_colour(number), tip=name)
@@ -228,13 +226,10 @@ class LagPlay(Play):
         elif lag and not each["owner"]:
             d.rect(key, x[0], top, w, lag, "none", "gone", dash="4 3", tip=tip + " · nobody has begun to read")
         elif lag:
-            colour = actor_colour(self._number(each["owner"]))
+            colour = actor_colour(actor_number(each["owner"], self.cast["members"]))
             d.rect(key, x[0], top, w, max(lag - waiting, 0), colour, fade=0.4, tip=tip)
             if waiting:
                 d.rect(key + "/wait", x[0], field.bottom - waiting, w + 0.4, waiting, colour, tip=tip)
-
-    def _number(self, name: str) -> int:
-        return actor_number(name, self.cast["members"])
 
 
 def _sums(scene: Scene) -> dict[str, int]:

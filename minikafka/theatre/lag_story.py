@@ -61,9 +61,7 @@ class LagStory(Story):
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, group: str | None = None,
                  partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
-        commits = [
-            event for event in trace if event.kind == "OffsetCommitted" and group in (None, event.detail["group"])
-        ]
+        commits = [e for e in trace if e.kind == "OffsetCommitted" and group in (None, e.detail["group"])]
         self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
         self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
@@ -76,11 +74,8 @@ class LagStory(Story):
         self.caught_up: list[list[int]] = []  # from when to when
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "group": self.group or "the group",
-            "partitions": self.chosen,
-            "members": list(self.members),
-        }
+        who = {"group": self.group or "the group", "partitions": self.chosen, "members": list(self.members)}
+        return super().cast() | who
 
     def is_mine(self, event: Event) -> bool:
         d = event.detail
@@ -113,13 +108,12 @@ class LagStory(Story):
         waits = partition.lags()[1]
         if not waits and partition.behind_since is not None and partition.done_at is None:
             partition.done_at = partition.position
-        told = Told(f"{event.node} is handed {counted(count, 'record')} of partition {d['partition']}: "
-                    f"{waits} are left to hand over.")  # fmt: skip
         if again and count >= A_BACKLOG:
-            told.sentence = f"{event.node} is handed the same {count} records again: nothing was committed."
-            told.chapter = self.once("the same records again")
-            told.light = ["lines", "name", "lag"] if told.chapter else ()
-        return told
+            chapter = self.once("the same records again")
+            return Told(f"{event.node} is handed the same {count} records again: nothing was committed.", chapter,
+                        light=["lines", "name", "lag"] if chapter else ())  # fmt: skip
+        many = counted(count, "record")
+        return Told(f"{event.node} is handed {many} of partition {d['partition']}: {waits} are left to hand over.")
 
     def _reads(self, event: Event, number: int) -> None:
         """Somebody reads the partition from now on."""

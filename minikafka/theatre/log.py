@@ -46,19 +46,14 @@ class LogPlay(Play):
         parts = []
         for log in space["partitions"]:
             start, end = log["log_start_offset"], log["log_end_offset"]
-            held = (
-                "empty" if start == end else f"offsets {start} to {end - 1}" if end - start > 1 else f"offset {start}"
-            )
-            parts.append(f"partition {log['partition']}: {held}")
+            held = f"offset {start}" if end - start == 1 else f"offsets {start} to {end - 1}"
+            parts.append(f"partition {log['partition']}: {'empty' if start == end else held}")
         for reader in space["readers"]:
-            places = [
-                f"{offset} in partition {p}" if len(self.cast["chosen"]) > 1 else str(offset)
-                for p, offset in reader["next"].items()
-            ]
-            parts.append(
-                f"{reader['name']} reads {', '.join(places)} next"
-                + (f" ({reader['state']})" if reader["state"] else "")
-            )
+            places = [str(offset) for offset in reader["next"].values()]
+            if len(self.cast["chosen"]) > 1:
+                places = [f"{offset} in partition {p}" for p, offset in reader["next"].items()]
+            state = f" ({reader['state']})" if reader["state"] else ""
+            parts.append(f"{reader['name']} reads {', '.join(places)} next{state}")
             spans = [span for log in space["partitions"] for span in log["lost"] if span[2] == reader["name"]]
             parts += [f"{sum(up_to - first for first, up_to, _ in spans)} lost to it"] if spans else []
         return "; ".join(parts) or "nothing yet"
@@ -153,13 +148,10 @@ class LogPlay(Play):
         rows = [Lane("written", "written", "quiet", counted(written, "record"))]
         seen = {reader["name"]: reader for reader in space["readers"]}
         for name, colour in self.cast["readers"].items():
-            reader = seen.get(name)
-            if reader is None:
-                rows.append(Lane(lane_of(name), ""))
-                continue
-            refused = bool(reader["refused"])
-            number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
-            rows.append(Lane(lane_of(name), name, colour, number, refused))
+            reader = seen.get(name, {"refused": {}, "lag": {}})
+            number = "out of range" if reader["refused"] else f"lag {sum(reader['lag'].values())}"
+            lane = Lane(lane_of(name), name, colour, number, bool(reader["refused"]))
+            rows.append(lane if name in seen else Lane(lane_of(name), ""))
         if "log" in self.lanes.marks:
             on_disk = _on_disk(space)
             rows.append(Lane("log", "log", "ink", counted(on_disk, "segment") if self.cast["rolls"] else ""))
@@ -169,11 +161,8 @@ class LogPlay(Play):
 def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str, short: bool) -> Reader:
     partition = str(log["partition"])
     offset, refused = reader["next"][partition], reader["refused"].get(partition)
-    words = refused or f"lag {reader['lag'][partition]}"
-    if not short:
-        words = f"next {offset} · {words}"
-    if reader["state"]:
-        words += f" · {reader['state']}"
+    lag = refused or f"lag {reader['lag'][partition]}"
+    words = dotted("" if short else f"next {offset}", lag, reader["state"])
     return Reader(reader["name"], offset, words, colour, bool(refused), bool(reader["state"]))
 
 

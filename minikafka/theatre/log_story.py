@@ -80,22 +80,15 @@ class LogStory(Story):
         self.readers: dict[str, Position] = {}
         self.clients_speak = any(event.kind == "RecordsPolled" for event in trace)
         self.rolls = any(event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine)
-        self.down: dict[str, str] = {}
         self.moved_start: dict[int, tuple[str, int]] = {}
-        one = len(self.chosen) == 1
-        self.title = f"Partition {self.chosen[0]} of {self.topic}" if one else f"The partitions of {self.topic}"
-        if not self.topic:
-            self.title = "The log"
+        which = f"Partition {self.chosen[0]}" if len(self.chosen) == 1 else "The partitions"
+        self.title = f"{which} of {self.topic}" if self.topic else "The log"
         self.most = _longest(mine)
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "chosen": self.chosen,
-            "most": self.most,
-            "rolls": self.rolls,
-            "legend": legend(self.letters),
-            "readers": {reader.name: reader.colour for reader in self.readers.values()},
-        }
+        colours = {reader.name: reader.colour for reader in self.readers.values()}
+        who = {"legend": legend(self.letters), "readers": colours}
+        return super().cast() | self.shown("chosen", "most", "rolls") | who
 
     def space(self) -> Space:
         readers = self.readers.values()
@@ -113,7 +106,7 @@ class LogStory(Story):
                 }
                 for reader in readers
             ],
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
+            "down": self.away,
         }
 
     # -- fold
@@ -137,9 +130,8 @@ class LogStory(Story):
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
-        for partition in self.chosen:
-            if partition < self.count:
-                self._log(partition)
+        for partition in (each for each in self.chosen if each < self.count):
+            self._log(partition)
         return self.tell(event, many=counted(self.count, "partition", "one"))
 
     _see_PartitionsCreated = _see_TopicCreated
@@ -220,10 +212,8 @@ class LogStory(Story):
     # -- fold: readers
 
     def _reader(self, name: str) -> Position:
-        if name not in self.readers:
-            colour = actor_colour(actor_number(name, [*self.readers, name]))
-            self.readers[name] = Position(name, colour)
-        return self.readers[name]
+        colour = actor_colour(actor_number(name, [*self.readers, name]))
+        return self.readers.setdefault(name, Position(name, colour))
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         return self._reads(event, event.node, d["partition"], [record[0] for record in d["records"]], d["position"])

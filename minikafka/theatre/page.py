@@ -47,7 +47,7 @@ def packed(steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]
 
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
-    """The whole HTML text. data: one play; or several with choices (choices.py)."""
+    """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files("minikafka.theatre")
     js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     js = f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"

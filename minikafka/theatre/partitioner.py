@@ -49,12 +49,9 @@ class PartitionerPlay(Play):
         )
 
     def summary(self, space: dict[str, Any]) -> str:
-        parts = []
-        for bin_ in space["bins"]:
-            keys = [f"{key or 'no key'} ×{count}" for key, count in bin_["keys"]]
-            held = ", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"])
-            parts.append(f"partition {bin_['partition']}: {held or 'empty'}")
-        return "; ".join(parts) or "nothing yet"
+        held = [[f"{key or 'no key'} ×{count}" for key, count in each["keys"]] for each in space["bins"]]
+        short = [", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"]) for keys in held]
+        return "; ".join(f"partition {p}: {keys or 'empty'}" for p, keys in enumerate(short)) or "nothing yet"
 
     # -- draw
 
@@ -63,12 +60,9 @@ class PartitionerPlay(Play):
         now = space["now"]
         door = self._machine(d, space)
         left, top = (0.0, 116) if d.narrow else (326.0, 0)
-        ways = space["ways"]
-        both = len(ways) == 2
-        ends: list[dict[str | None, tuple[float, float]]] = []
+        ways, both = space["ways"], len(space["ways"]) == 2
         movers = _movers(ways)
-        for side, way in enumerate(ways):
-            ends.append(self._way(d, way, (left, top, both, side), now, door, movers))
+        ends = [self._way(d, way, (left, top, both, side), now, door, movers) for side, way in enumerate(ways)]
         if both:
             self._threads(d, space, ends)
         self._captions(d, space, left, top + 15)
@@ -78,8 +72,7 @@ class PartitionerPlay(Play):
         grows = both and ways[0]["rule"] == ways[1]["rule"]
         for side, way in enumerate(ways):
             words = f"hash % {way['count']}" if way["rule"] == HASH else way["rule"]
-            if not any(key is not None for key, _ in way["keys"]):
-                words = partitions(way["count"])
+            words = words if any(key is not None for key, _ in way["keys"]) else partitions(way["count"])
             words = f"{('before', 'after')[side]}: {words}" if grows else f"{way['who']}: {words}" if both else words
             d.text(f"caption/{way['number']}", (left, d.width)[side], y, words, "ink" if grows else "quiet", size=12.5,
                    room=BEFORE if both else d.width - left, anchor=("start", "end")[side])  # fmt: skip
@@ -103,8 +96,7 @@ class PartitionerPlay(Play):
             d.cell("in/key", 0, 24, entry, 42, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}")
             arrow = (entry + 2, 45, x - 4, 45) if d.narrow else (entry / 2, 68, entry / 2, y - 3)
             d.arrow("in/arrow", *arrow)
-        whose = self.cast["producers"]
-        colour = actor_colour(actor_number(now["producer"], whose)) if now else "quiet"
+        colour = actor_colour(actor_number(now["producer"], self.cast["producers"])) if now else "quiet"
         d.rect("machine", x, y, w, h, "wash", colour, r=8, width=2)
         room = w - 24
         if now:
@@ -112,12 +104,11 @@ class PartitionerPlay(Play):
             across = text_width(kind, 12, bold=True) + 18
             d.boxed("machine/kind", x + w - 12 - across, y + 9, across, 19, kind, "chip")
             room -= across + 8
-        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
-        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
-        if now:
             self._computation(d, now, x + 12, y + 50, w - 24)
         else:
             self._divisors(d, space, x + 12, y, w - 24)
+        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
+        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
         return (x + w, y + 44) if not d.narrow else (x + w - 40, y + h)
 
     def _computation(self, d: Drawing, now: dict[str, Any], x: float, y: float, room: float) -> None:
@@ -180,14 +171,8 @@ class PartitionerPlay(Play):
                 end = self._records(d, name, (records, at, h), count, both, door)
                 ends[key] = (end if side == 0 else box - 4, at + h / 2)
             if not keys:
-                d.text(
-                    f"part/{way['number']}/{partition}/none",
-                    box + 4,
-                    y + h / 2 + 4.5,
-                    "" if hidden else "empty",
-                    "gone",
-                    size=12,
-                )
+                words = "" if hidden else "empty"
+                d.text(f"part/{way['number']}/{partition}/none", box + 4, y + h / 2 + 4.5, words, "gone", size=12)
             y += rows * self.pitch + GAP
         return ends
 
@@ -218,9 +203,8 @@ class PartitionerPlay(Play):
             across += text_width(words, 12, mono=both)
         return x + across + 3
 
-    def _threads(
-        self, d: Drawing, space: dict[str, Any], ends: Sequence[dict[str | None, tuple[float, float]]]
-    ) -> None:
+    def _threads(self, d: Drawing, space: dict[str, Any],
+                 ends: Sequence[dict[str | None, tuple[float, float]]]) -> None:  # fmt: skip
         """From where a key went before to where it goes after. Those that move stand out."""
         now, movers = space["now"], _movers(space["ways"])
         stay = [key for key in _alone(space["ways"][0]) if key in _alone(space["ways"][1]) and key not in movers]

@@ -87,15 +87,9 @@ class Picture:
             error = ValueError if type(step) is int else TypeError
             raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
         scene = self.scenes[-1 if step is None else step]
-        return svg.svg(
-            self._drawing(scene["step"], width),
-            title=self.title,
-            scenario=self.play.scenario(scene),
-            sentence=scene["sentence"],
-            corner=self._corner(),
-            time=scene["time"],
-            alt=f"{scene['sentence']} {self.summary(scene)}.",
-        )
+        said = {"scenario": self.play.scenario(scene), "sentence": scene["sentence"], "time": scene["time"]}
+        alt = f"{scene['sentence']} {self.summary(scene)}."
+        return svg.svg(self._drawing(scene["step"], width), title=self.title, corner=self._corner(), alt=alt, **said)
 
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.

@@ -74,14 +74,10 @@ class PipelineStory(Story):
         self.cut = False  # the connection is lost, and there is no other yet
         self.stuck: list[Any] = []  # what waited too long, now: row in flight, batch, and where it got lost
         self.acknowledged = self.failed = self.requests_sent = 0
-        self.down: dict[str, str] = {}
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "producer": self.producer,
-            "chosen": self.chosen,
-            "legend": "" if self.by_value else legend(self.letters, 4),
-        }
+        keys = "" if self.by_value else legend(self.letters, 4)
+        return super().cast() | self.shown("producer", "chosen") | {"legend": keys}
 
     def see(self, event: Event) -> Told | None:
         self.stuck = []
@@ -109,7 +105,7 @@ class PipelineStory(Story):
             "twice": sum(1 for copies in self.copies.values() if copies > 1),
             "late": len(self.late),
             "lost": len([n for n in self.lost if not self.copies[n]]),
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
+            "down": self.away,
         }
 
     def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
@@ -161,12 +157,13 @@ class PipelineStory(Story):
         if batch is None:
             batch = self.batches[d["batch"]] = Batch(d["batch"], d["partition"])
             self.buffer.append(batch)
-            sentence = f"send({what}) returns at once. The record begins batch {batch.number}"
             linger_ms = self.config.get("linger_ms")
-            sentence += f", which may linger {linger_ms} ms for company." if linger_ms else "."
+            joins = f"begins batch {batch.number}"
+            joins += f", which may linger {linger_ms} ms for company" if linger_ms else ""
         else:
-            sentence = f"send({what}) returns at once. The record joins batch {batch.number}."
+            joins = f"joins batch {batch.number}"
         batch.records.append(number)
+        sentence = f"send({what}) returns at once. The record {joins}."
         return Told(sentence, marks=self.mark(SEND, str(self.records[number][0])))
 
     def _see_BatchFilled(self, event: Event, d: Detail) -> Told | None:
@@ -174,7 +171,7 @@ class PipelineStory(Story):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        return self.tell(event, number=batch.number, many=_records(d["count"]))
+        return self.tell(event, number=batch.number, many=counted(d["count"], "record", "one"))
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -189,7 +186,7 @@ class PipelineStory(Story):
         if batch in self.buffer:
             self.buffer.remove(batch)
         batch.base_sequence, batch.sent = d["base_sequence"], event.id
-        records = _records(d["count"])
+        records = counted(d["count"], "record", "one")
         if d["attempt"] > 1:
             sentence, chapter = f"Batch {batch.number} leaves once more, attempt {d['attempt']}.", "tried again"
         else:
@@ -200,12 +197,12 @@ class PipelineStory(Story):
             self.futures.tell(batch.records, True)
         self.cut = d["connection"] in self.broken
         text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
-        if not self.cut:
-            return Told(sentence, self.once(chapter), marks=self.mark(REQUESTS, text))
-        request.state = "lost"
-        sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
-        self._let_go(request)
-        return Told(sentence, None, True, marks=self.mark(REQUESTS, text, True))
+        if self.cut:
+            request.state = "lost"
+            sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
+            self._let_go(request)
+        first = None if self.cut else self.once(chapter)
+        return Told(sentence, first, self.cut, marks=self.mark(REQUESTS, text, self.cut))
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
@@ -226,17 +223,17 @@ class PipelineStory(Story):
             request.state = "answer lost"
             sentence = f"The broker's answer is lost, and the connection with it. What can {self.producer} know now?"
             return Told(sentence, self.once("an answer is lost"), True, marks=self.mark(ANSWERS, "lost", True))
-        request = on_it[-1]
-        request.state = "lost"
+        request, light = on_it[-1], list[str]()
+        request.state, first = "lost", request.batches[0]
         self._let_go(request)
-        sentence = f"The request with {self._said(request)} is lost, and the connection with it."
+        numbers = [str(batch.number) for batch in request.batches]
+        which = f"batch{'es' * (len(numbers) > 1)} {', '.join(numbers)}"
+        sentence = f"The request with {which} is lost, and the connection with it."
         if request.acks == 0:
             sentence += " Nobody will ever know."
-        first, told = request.batches[0], Told(sentence, self.once("a request is lost"), True)
-        told.because, told.marks = first.sent, self.mark(REQUESTS, "lost", True)
-        if request.acks == 0:
-            told.light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
-        return told
+            light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
+        marks = self.mark(REQUESTS, "lost", True)
+        return Told(sentence, self.once("a request is lost"), True, first.sent, marks, light)
 
     def _light(self, lamp: str, batch: Batch, records: Sequence[int]) -> list[str]:
         """The first time, the keys of what a red lamp is about: records in the log, and what the program was told."""
@@ -245,10 +242,6 @@ class PipelineStory(Story):
         written = [offset for offset, n, _ in self.logs.get(batch.partition, ()) if n in records]
         cells = [f"log/{batch.partition}/{offset}" for offset in written]
         return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}", "caption"]
-
-    def _said(self, request: Request) -> str:
-        numbers = [str(batch.number) for batch in request.batches]
-        return f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {', '.join(numbers)}"
 
     # -- fold: the broker
 
@@ -268,7 +261,7 @@ class PipelineStory(Story):
         if request is None or batch is None:
             log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
             who = self.asker(event) or "Somebody else"
-            return Told(f"{who} writes {_records(count)}.", marks=self.mark(LOG, f"+{count}"))
+            return Told(f"{who} writes {counted(count, 'record', 'one')}.", marks=self.mark(LOG, f"+{count}"))
         if request.state == "on its way":
             request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
         if request.acks == 0:
@@ -283,20 +276,19 @@ class PipelineStory(Story):
         offsets = f"offset {d['base_offset']}" if count == 1 else f"offsets {d['base_offset']} to {d['last_offset']}"
         sentence = f"The broker writes batch {batch.number}: {offsets}."
         marks = self.mark(LOG, self._names(batch.records), bool(again or late))
+        chapter, lamp, lit = "written", "", []
         if again:
             twice = "The record is" if len(again) == 1 else "Its records are"
             sentence += f" To the broker this is a new batch like any other. {twice} in the log twice now."
-            light = self._light("once", batch, again)
-            return Told(sentence, self.once("written twice"), True, batch.sent, marks, light)
-        if batch.state == "failed":
+            chapter, lamp, lit = "written twice", "once", again
+        elif batch.state == "failed":
             sentence += " The program was told that it failed."
-            light = self._light("truth", batch, batch.records)
-            return Told(sentence, self.once("written after all"), True, batch.sent, marks, light)
-        if late:
+            chapter, lamp, lit = "written after all", "truth", batch.records
+        elif late:
             sentence += f" It was sent before what is already there: {self.records[highest][0]} has overtaken it."
-            light = self._light("order", batch, [highest, *late])
-            return Told(sentence, self.once("overtaken"), True, batch.sent, marks, light)
-        return Told(sentence, self.once("written"), because=batch.sent, marks=marks)
+            chapter, lamp, lit = "overtaken", "order", [highest, *late]
+        light = self._light(lamp, batch, lit) if lamp else ()
+        return Told(sentence, self.once(chapter), bool(lamp), batch.sent, marks, light)
 
     def _see_DuplicateRecognized(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
@@ -387,7 +379,3 @@ class PipelineStory(Story):
 
 _OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
 _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
-
-
-def _records(count: int) -> str:
-    return counted(count, "record", "one")

@@ -84,6 +84,7 @@ class Story:
         self.requests: dict[Any, Event] = {}  # what brokers may be serving, by connection and correlation id
         self.number = 0  # of the event that is being seen, among those that are told
         self.said: set[Any] = set()
+        self.down: dict[str, str] = {}  # node -> what is wrong with it, "" where it is back
         if options:
             raise TypeError(f"the picture {self.name!r} has no option {sorted(options)[0]!r}")
 
@@ -131,6 +132,14 @@ class Story:
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
         return {"title": self.title}
+
+    def shown(self, *names: str) -> dict[str, Any]:
+        """What the story keeps under these names, for its cast or its space."""
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def away(self) -> dict[str, str]:
+        return {node: state for node, state in sorted(self.down.items()) if state}
 
     def asker(self, event: Event) -> str | None:
         """Who sent the request that a broker was serving, or None."""
@@ -198,11 +207,9 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             causes[key] = event.id
         story.number = len(scenes) + 1
         told = story.see(event)
-        if told is None:
-            continue
-        if told is QUIETLY:
-            if scenes:
-                scenes[-1]["space"] = story.space()
+        if told is QUIETLY and scenes:
+            scenes[-1]["space"] = story.space()
+        if told is None or told is QUIETLY:
             continue
         told_at[event.id] = len(scenes)
         scenes.append(_scene(len(scenes), position, event, told, event.at - origin, story.space()))

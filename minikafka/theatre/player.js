@@ -42,13 +42,11 @@ function show(step, moving) {
   if (cursor === last) ended = true;
   const scene = steps[cursor];
   at('said').classList.remove('note');
-  at('scenario').textContent = scene.scenario;
-  at('time').textContent = at('when').textContent = scene.time;
-  at('sentence').textContent = scene.sentence;
-  at('number').textContent = `${scene.number} of ${scene.of}`;
+  const { scenario, sentence, time, number, of } = scene;
+  for (const [id, words] of Object.entries({ scenario, sentence, time, when: time, number: `${number} of ${of}` })) at(id).textContent = words;
   at('scrub').value = cursor;
-  at('scrub').setAttribute('aria-valuetext', `event ${scene.number} of ${scene.of}, ${scene.time}`);
-  at('drawing').setAttribute('aria-label', `${scene.sentence} ${scene.summary}.`);
+  at('scrub').setAttribute('aria-valuetext', `event ${number} of ${of}, ${time}`);
+  at('drawing').setAttribute('aria-label', `${sentence} ${scene.summary}.`);
   at('back').disabled = at('start').disabled = cursor === 0;
   at('on').disabled = at('chapter').disabled = cursor === last;
   unmark();

@@ -101,11 +101,8 @@ class BesidePlay(Play):
         return f"the same calls twice, one time axis · {count} partitions of {who['topics']}"
 
     def summary(self, space: dict[str, Any]) -> str:
-        texts = [
-            f"{name}: {group['state'] or 'not begun'} {group['number']}"
-            for name, group in zip(self.names, space["groups"], strict=True)
-        ]
-        return "; ".join(texts)
+        each = zip(self.names, space["groups"], strict=True)
+        return "; ".join(f"{name}: {group['state'] or 'not begun'} {group['number']}" for name, group in each)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
@@ -114,7 +111,7 @@ class BesidePlay(Play):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
             top = y + HEADER
-            y = draw_block(drawing, top, group, band, space, f"{number}/", height=14, gap=2) + GAP
+            y = draw_block(drawing, top, group, band, space, f"{number}/", 14, 2) + GAP
             drawing.cursor(band.cursor, top - 2, y - GAP + 2, f"time/cursor/{number}")
         draw_axis(drawing, y - GAP + 15, band)
 

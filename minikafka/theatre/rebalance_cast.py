@@ -121,16 +121,14 @@ def _members(mine: Sequence[Event]) -> dict[str, str]:
     names: dict[str, str] = {}
     living: dict[str, list[str]] = {}
     for event in mine:
-        d = event.detail
-        if event.kind == "MemberJoined" and d["member"] not in names:
-            client = d["client"] or "member"
+        member: Any = event.detail.get("member")
+        if event.kind == "MemberJoined" and member not in names:
+            client = event.detail["client"] or "member"
             same = living.setdefault(client, [])
-            names[d["member"]] = client if not same else f"{client} ({len(same) + 1})"
-            same.append(d["member"])
+            names[member] = client if not same else f"{client} ({len(same) + 1})"
+            same.append(member)
         elif event.kind == "MemberLeft":
-            for same in living.values():
-                if d["member"] in same:
-                    same.remove(d["member"])
+            living = {client: [each for each in same if each != member] for client, same in living.items()}
     return names
 
 

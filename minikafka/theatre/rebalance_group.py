@@ -176,13 +176,8 @@ class Group:
     def space(self, step: int) -> dict[str, Any]:
         """step: the one that is told now."""
         parts = self.cast.parts
-        return {
-            "kind": self.kind,
-            "state": self.state,
-            "down": self.down,
-            "number": self.number,
-            "leader": self.leader,
-            "assignor": self.assignor,
+        names = ("kind", "state", "down", "number", "leader", "assignor")
+        return {name: getattr(self, name) for name in names} | {
             "assigns": self._assigns(step),
             "waits_for": self._waits_for(),
             "two_owners": [self.cast.label(part) for part in self.two_owners],

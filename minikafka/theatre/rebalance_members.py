@@ -131,10 +131,8 @@ class MemberStory(Story):
         return found or ShownMember(next(iter(self.who.actors)))
 
     def _client(self, event: Event) -> ShownMember | None:
-        names = {each.name.split(" (")[0]: each for each in self.who.actors}
-        if event.node not in names:
-            return None
-        return self.group.named(event.node) or self.group.of(names[event.node])
+        actor = {each.name.split(" (")[0]: each for each in self.who.actors}.get(event.node)
+        return (self.group.named(event.node) or self.group.of(actor)) if actor else None
 
     def _assignor(self) -> str:
         name = self.group.assignor
@@ -147,7 +145,7 @@ class MemberStory(Story):
             if member:
                 mine = self.group.labels(part for part in self.group.parts(parts) if part in self.who.parts)
                 shares.append(f"{member.actor.letter} {mine or 'nothing'}")
-        more = [f"{len(shares) - MOST_NAMED} members more"] if len(shares) > MOST_NAMED else []
+        more = [f"{len(shares) - MOST_NAMED} members more"] * (len(shares) > MOST_NAMED)
         return "; ".join(sorted(shares)[:MOST_NAMED] + more)
 
     # -- members
@@ -261,10 +259,10 @@ class MemberStory(Story):
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
         member = self._client(event)
-        if member is not None:
-            self.group.position[(d["topic"], d["partition"])] = d["position"]
-            member.overdue = False
-        return self._now_and_then(event) if member else None
+        if member is None:
+            return None
+        self.group.position[(d["topic"], d["partition"])], member.overdue = d["position"], False
+        return self._now_and_then(event)
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
         if self._client(event):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width, wrap
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fitting, has_room, text_width, wrap
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
@@ -190,10 +190,10 @@ class Box:
         room, y = self.w - 46, self.y + (18 if wide or self.leads else 25)
         if self.leads and wide:
             words = "group leader" if self.w >= WIDER_CARD else "leader"
-            d.text(key + "/leads", self.x + self.w - 9, y, words, "quiet", size=12, anchor="end")
+            d.note(key + "/leads", self.x + self.w - 9, y, words, "end", size=12)
             room -= text_width(words, 12) / LEAST_STRETCH + 8
         elif self.leads:
-            d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
+            d.note(key + "/leads", self.x + 38, y + 15, "leader", size=12)
         name = self.actor.name
         if not has_room(name, room, 13, bold=True):
             name = "…" + re.split("[- _.]", name)[-1]  # the end of a long name tells it from others
@@ -240,20 +240,20 @@ class Box:
         key = f"part/{label}" if how != "waits" else f"part/{label}/for/{key_part(self.actor.name)}"
         if key in self.d.shapes or not self.member["inside"]:
             key += f"/{key_part(self.actor.name)}"
-        look = {
-            "owns": (colour, colour, ink, None),
-            "gives": ("paper", colour, "ink", "4 3"),
-            "waits": ("none", "quiet", "quiet", "1 3"),
+        does, fill, line, ink, dash = {
+            "owns": ("reads", colour, colour, ink, None),
+            "gives": ("must give up", "paper", colour, "ink", "4 3"),
+            "waits": ("was given, may not read yet:", "none", "quiet", "quiet", "1 3"),
         }[how]
-        inside = self.member["inside"]
-        if (self.silent or not inside) and how == "owns":
-            look = ("paper", "trouble", "trouble", None) if inside else ("none", "rule", "gone", "4 3")
-        width = None
-        if label in self.two_owners and how != "waits":
-            look, width = (colour, "trouble", ink, None), 3
-        tips = {"owns": "reads", "gives": "must give up", "waits": "was given, may not read yet:"}
-        self.d.cell(key, x, y, w, CHIP, label, "", "", look[0], look[1], look[2], dash=look[3], width=width,
-                    tip=f"{self.actor.name} {tips[how]} {label}")  # fmt: skip
+        two = label in self.two_owners and how != "waits"
+        if two:
+            fill, line, ink, dash = colour, "trouble", self.actor.ink, None
+        elif how == "owns" and not self.member["inside"]:
+            fill, line, ink, dash = "none", "rule", "gone", "4 3"
+        elif how == "owns" and self.silent:
+            fill, line, ink = "paper", "trouble", "trouble"
+        self.d.cell(key, x, y, w, CHIP, label, fill=fill, line=line, ink=ink, dash=dash, width=3 if two else None,
+                    tip=f"{self.actor.name} {does} {label}")  # fmt: skip
 
     def _arrows(self) -> None:
         d, member, x = self.d, self.member, self.x + 20
@@ -261,18 +261,15 @@ class Box:
         if member["inside"] and not self.silent:
             d.line(self.key + "/link", x, top, x, foot, "rule")
         answer = member["answered"]
-        room = self.w - 24
         if answer and answer[2] == self.now:
-            d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
-            words, ink = answer[0], "trouble" if answer[1] else "ink"
-            if not has_room(words, room, 13.5, bold=True):
-                words = words.split(": ")[-1]
-            d.text(self.key + "/answer/word", x + 11, foot - 8, words, ink, size=12.5, bold=True, room=room)
+            part, begin, end, of, new = "answer", top, foot, answer[2], True
+            words, ink = [answer[0], answer[0].split(": ")[-1]], "trouble" if answer[1] else "ink"
         elif member["asked"]:
-            new = member["asked_at"] == self.now
-            d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
-            words = member["asked"] if new else f"{member['asked']}, waits"
-            if not has_room(words, room, 12.5):
-                words = member["asked"].removeprefix("ConsumerGroup")
-            d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new,
-                   room=room)  # fmt: skip
+            part, begin, end, of, new = "asks", foot, top, member["asked_at"], member["asked_at"] == self.now
+            asks = member["asked"] if new else f"{member['asked']}, waits"
+            words, ink = [asks, member["asked"].removeprefix("ConsumerGroup")], "ink" if new else "quiet"
+        else:
+            return
+        d.arrow(f"{self.key}/{part}", x, begin, x, end, "ink" if new else "quiet", width=1.6, of=of)
+        said = fitting(words, self.w - 24, 13.5 if part == "answer" else 12.5, bold=part == "answer") or words[-1]
+        d.text(f"{self.key}/{part}/word", x + 11, foot - 8, said, ink, size=12.5, bold=new, room=self.w - 24)

@@ -103,10 +103,8 @@ class RebalanceStory(MemberStory):
             each.asked = "" if self.who.clients_speak else "SyncGroup"
         who = leader.actor.name if leader else "nobody"
         what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
-        return Told(
-            f"All have joined: generation {group.number} begins. {who} is group leader: {what}.",
-            f"generation {group.number}",
-        )
+        sentence = f"All have joined: generation {group.number} begins. {who} is group leader: {what}."
+        return Told(sentence, f"generation {group.number}")
 
     def _see_AssignmentMade(self, event: Event, d: Detail) -> Told:
         group = self.group
@@ -153,10 +151,8 @@ class RebalanceStory(MemberStory):
         if all(each.epoch == group.number and each.reconciled for each in group.inside):
             self._derived("Stable")
         name, mine = member.actor.name, group.labels(owned) or "nothing yet"
-        if revoking:
-            words, short = f"it must give up {group.labels(revoking)}", f"give up {group.labels(revoking)}"
-        else:
-            words, short = f"it may read {mine}", f"read {mine}"
+        verb, short = ("must", f"give up {group.labels(revoking)}") if revoking else ("may", f"read {mine}")
+        words = f"it {verb} {short}"
         if waiting:
             words += f", and {group.labels(waiting)} when others have given that up"
         self._answer(member, f"ConsumerGroupHeartbeat: {short}", False)

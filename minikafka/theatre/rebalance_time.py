@@ -85,17 +85,16 @@ def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> 
     _legend(d, top + 13, scene["space"])
     draw_columns(d, "time", top + 13, band)
     many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
-    sizes = {"height": 14, "gap": 2} if many else {}
-    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", **sizes)
+    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", *((14, 2) if many else (16, 3)))
     d.cursor(band.cursor, top + CAPTION - 1, bottom + 2)
     draw_axis(d, bottom + 14, band)
 
 
 def _legend(d: Drawing, y: float, space: Space) -> None:
-    x, two = 200.0 if d.narrow else 220.0, any(span[2] == "two" for lane in space["spans"].values() for span in lane)
+    x = 200.0 if d.narrow else 220.0
     d.rect("time/legend/nobody", x, y - 10, 16, 12, "hatch", "trouble", r=3)
     d.note("time/legend/nobody/word", x + 22, y, "nobody")
-    if two:
+    if any(span[2] == "two" for lane in space["spans"].values() for span in lane):
         x += 100
         d.rect("time/legend/two/over", x, y - 10, 16, 6, "quiet")
         d.rect("time/legend/two/under", x, y - 4, 16, 6, "chip")
@@ -109,8 +108,7 @@ def draw_columns(d: Drawing, key: str, y: float, band: Band) -> None:
     d.note(key + "/unread/words", band.unread_x, y, "not read for", "end")
 
 
-def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, *,
-               height: int = 16, gap: int = 3) -> float:  # fmt: skip
+def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, height: int, gap: int) -> float:
     """The group's lane and one for each partition; returns where they end."""
     lanes = Block(d, cast, band, space, tag, height)
     lanes.phases(top)
@@ -233,11 +231,8 @@ def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[s
 def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
     """How long a partition was in this state ("nobody", "two") from since_ms up to a moment. spans: its lane so far."""
     ends = [start for start, *_ in spans[1:]] + [at]
-    return sum(
-        max(min(end, at) - max(start, since_ms), 0)
-        for (start, _, each, _), end in zip(spans, ends, strict=False)
-        if each == what
-    )
+    lasted = [(start, end) for (start, _, each, _), end in zip(spans, ends, strict=False) if each == what]
+    return sum(max(min(end, at) - max(start, since_ms), 0) for start, end in lasted)
 
 
 def seconds(ms: int) -> str:

@@ -152,25 +152,22 @@ class Row:
         top, height = self.cells_y - above, self.style.cell + above + below
         for base, up_to, state in self.partition["segments"]:
             inside = [n for n, (offset, upto) in enumerate(self.columns) if offset >= base and upto <= up_to]
-            if not inside and not (state == "active" and self.style.header):
+            if not inside and not (state == "active" and header):
                 continue
             at = inside[0] if inside else len(self.columns)
             x, w = self.x + at * self.pitch - 2, max(len(inside), 1) * self.pitch - 1
             key = f"segment/{self.key}/{base}"
-            gone = state == "deleted"
-            self.d.rect(
-                key, x, top, w, height, "none" if gone else "wash", "rule", r=8, dash="4 3" if gone else None,
-                tip=f"segment {base:020d}.log, {state}",
-            )  # fmt: skip
-            if not self.style.header:
+            fill, dash = ("none", "4 3") if state == "deleted" else ("wash", None)
+            self.d.rect(key, x, top, w, height, fill, "rule", r=8, dash=dash, tip=f"segment {base:020d}.log, {state}")
+            if not header:
                 continue
             room = w - 14 / LEAST_STRETCH
             name = fitting([f"…{base:04d}.log", f"…{base:04d}"], room, 12.5, mono=True)
             if name:
-                self.d.text(key + "/name", x + 6, top + 17, name, "quiet", size=12.5, mono=True)
+                self.d.note(key + "/name", x + 6, top + 17, name, mono=True)
                 room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
             if has_room(state, room, 12.5, bold=True):
-                self.d.text(key + "/state", x + w - 6, top + 17, state, "quiet", size=12.5, bold=True, anchor="end")
+                self.d.note(key + "/state", x + w - 6, top + 17, state, "end", bold=True)
 
     def _record(self, record: list[Any], x: float) -> None:
         offset, letter, key, value, number, *_ = record
