@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from minikafka.trace import Event
 
-NO_KEY = "–"
-
 
 def busiest_topic(trace: Sequence[Event]) -> str:
     topics = [event.detail["topic"] for event in trace if event.detail.get("topic")]
@@ -48,7 +46,7 @@ def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
         short = {text: rest[:length] for text, rest in rests.items()}
         if len(set(short.values())) == len(short):
             break
-    return {None: NO_KEY} | dict(short if texts else {})
+    return {None: "–"} | dict(short if texts else {})
 
 
 def legend(known: dict[str | None, str], most: int = 6) -> str:

@@ -58,8 +58,7 @@ class CommitPlay(Play):
         self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space = scene["space"]
+        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
         row = self._row(d, scene)
         for name, ends in space["spans"].items():
             if ends:

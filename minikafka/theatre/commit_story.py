@@ -159,12 +159,9 @@ class CommitStory(LogStory):
         return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
-        if d["table"] != self.table or d.get("topic", self.topic) not in (None, self.topic):
-            return None
-        if d.get("partition") not in (None, self.chosen[0]):
-            return None
+        mine = {"table": self.table, "topic": self.topic, "partition": self.chosen[0]}
         offset = self._meant(event, d)
-        if offset is None:
+        if offset is None or any(d.get(name) not in (None, value) for name, value in mine.items()):
             return None
         times = self._done(offset)
         for held in self.in_hand.values():

@@ -17,7 +17,7 @@ from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
 SAYS = {
-    "PartitionsAssigned": Says("{node} is given {mine}, in generation {generation}."),
+    "PartitionsAssigned": Says("{node} is given {mine}, in generation {generation}.", first="generation {generation}"),
     "PartitionsRevoked": Says("{node} gives up {mine}."),
     "PartitionsLost": Says("{node} gives up {mine}."),
     "ProcessingSlowed": Says("{node} needs {processing_ms} ms for each record from now on.", "{node} is slow", True),
@@ -145,8 +145,8 @@ class LagStory(Story):
         before, waits = partition.lags()
         partition.committed = d["offset"]
         lag = partition.lags()[0]
-        told = Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}.",
-                    self.once("first commit"))  # fmt: skip
+        words = f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}."
+        told = Told(words, self.once("first commit"))
         at_once = len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits
         if at_once and self.once("the lag falls"):
             told.chapter = "the lag falls"
@@ -177,9 +177,7 @@ class LagStory(Story):
             self._reads(event, partition)
         if not mine:
             return None
-        told = self.tell(event, mine=_partitions(mine))
-        told.chapter = self.once(f"generation {d['generation']}")
-        return told
+        return self.tell(event, mine=_partitions(mine))
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self._mine(d["partitions"])

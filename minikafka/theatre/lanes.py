@@ -136,14 +136,10 @@ class Lanes:
         for number, (at, mark) in enumerate(marks):  # letters: all of them or none
             if at > step:
                 break
-            colour = "trouble" if mark.get("trouble") else lane.colour
-            of = mark.get("of")
-            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"),
-                   same=mark.get("same"))  # fmt: skip
-            words = mark["text"]
+            colour, ink = ("trouble", "trouble") if mark.get("trouble") else (lane.colour, "ink")
+            of, words = mark.get("of"), mark["text"]
+            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, same=mark.get("same"))
             if words and fits[number] and (short or len(words) > 3):
-                ink = "trouble" if mark.get("trouble") else "ink"
                 d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
-        ink = "trouble" if lane.trouble else "quiet"
-        d.number(key + "/number", d.width, y + 13, lane.number, ink)
+        d.number(key + "/number", d.width, y + 13, lane.number, "trouble" if lane.trouble else "quiet")
 

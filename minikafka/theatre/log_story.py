@@ -30,7 +30,7 @@ SAYS = {
     "BatchRefused": Says("{node} refuses a batch from {asker} with {error}: {message}.", "{error}", True,
                          mark=("written", "refused", True)),
     "PositionReset": Says("{node} {verb} at offset {offset}{where}: {why}."),
-    "PositionSought": Says("{node} seeks: it stands before offset {offset}{where} now."),
+    "PositionSought": Says("{node} seeks: it stands before offset {offset}{where} now.", first="{node} seeks"),
     "FetchRefused": Says("{who} asks for offset {offset}{where}{gone}. The broker answers {error}{number}.",
                          "{error}", True),
     "ClientClosed": Says("{node} closes."),
@@ -262,9 +262,7 @@ class LogStory(Story):
         reader = self._reader(event.node)
         reader.next[d["partition"]] = d["offset"]
         reader.refused.pop(d["partition"], None)
-        told = self.tell(event, mark=(lane_of(event.node), f"seeks {d['offset']}"))
-        told.chapter = self.once(f"{event.node} seeks")
-        return told
+        return self.tell(event, mark=(lane_of(event.node), f"seeks {d['offset']}"))
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
         name = self.asker(event) or "a reader"
@@ -303,8 +301,7 @@ def span_of(offsets: Sequence[int]) -> str:
 def _longest(mine: Sequence[Event]) -> int:
     """How many records the longest of these logs holds in the end."""
     ends: dict[int, tuple[int, int]] = {}
-    for event in mine:
-        if event.kind == "RecordsAppended":
-            first, _ = ends.get(event.detail["partition"], (event.detail["base_offset"], 0))
-            ends[event.detail["partition"]] = (first, event.detail["last_offset"] + 1)
+    for d in (event.detail for event in mine if event.kind == "RecordsAppended"):
+        first, _ = ends.get(d["partition"], (d["base_offset"], 0))
+        ends[d["partition"]] = (first, d["last_offset"] + 1)
     return max((last - first for first, last in ends.values()), default=0)

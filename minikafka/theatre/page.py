@@ -99,7 +99,7 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
             change: list[Any] = [order[key]]
             before = known.get(key, {})
             if key not in known:
-                family = _family(key) + shape["kind"]
+                family = "/".join([part for part in key.split("/") if not part.isdigit()] + [shape["kind"]])
                 if family in like:
                     before = known[like[family]]
                     change += [-1, order[like[family]]]
@@ -122,10 +122,6 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
         "steps": steps,
         "lit": lit,
     }
-
-
-def _family(key: str) -> str:
-    return "/".join(part for part in key.split("/") if not part.isdigit())
 
 
 def _change(before: Shape, shape: Shape, texts: _Texts) -> list[Any]:

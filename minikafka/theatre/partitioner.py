@@ -32,8 +32,7 @@ class PartitionerPlay(Play):
         self.letters = letters(self.cast["keys"])
         ways = [way for scene in scenes for way in scene["space"]["ways"]]
         rows = [sum(rows for _, _, _, rows in _groups(way)) for way in ways]
-        gaps = [GAP * min(way["count"], MOST_BINS) for way in ways]
-        room = [(ROOM - gap) / row for row, gap in zip(rows, gaps, strict=True)]
+        room = [(ROOM - GAP * min(way["count"], MOST_BINS)) / row for way, row in zip(ways, rows, strict=True)]
         self.pitch = int(max(15, min([34 if max(rows, default=1) <= 4 else 24, *room])))
 
     def scenario(self, scene: Scene) -> str:

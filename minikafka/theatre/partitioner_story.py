@@ -88,9 +88,8 @@ class PartitionerStory(Story):
         if all(record[1] is not None for record in d.get("records", ())):
             return None
         count, where = d["last_offset"] - d["base_offset"] + 1, f"partition {d['partition']}"
-        if count == 1:
-            return Told(f"The record has arrived in {where}.")
-        return Told(f"{count} records have arrived in {where}, in one batch: one request for all of them.")
+        many = f"{count} records have arrived in {where}, in one batch: one request for all of them."
+        return Told(f"The record has arrived in {where}." if count == 1 else many)
 
     def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
         was, self.count = d["was"], d["partitions"]

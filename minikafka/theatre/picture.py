@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from minikafka.prediction import Prediction
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.play import Cast, Play, Scene
-from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.text import escape
 
 
@@ -45,6 +45,7 @@ class Picture:
         self.cast, self.scenes = json.loads(text)
         self.play = play(self.cast, self.scenes)
         self.seed = seed
+        self.corner = "" if seed is None else f"seed {seed}"
         self.prediction = prediction
         self._drawings: dict[int, list[Drawing]] = {}
 
@@ -89,26 +90,26 @@ class Picture:
         scene = self.scenes[-1 if step is None else step]
         said = {"scenario": self.play.scenario(scene), "sentence": scene["sentence"], "time": scene["time"]}
         alt = f"{scene['sentence']} {self.summary(scene)}."
-        return svg.svg(self._drawing(scene["step"], width), title=self.title, corner=self._corner(), alt=alt, **said)
+        return svg.svg(self._drawing(scene["step"], width), title=self.title, corner=self.corner, alt=alt, **said)
 
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.
 
         It opens at the start, at the end, or at a moment.
         """
-        return page.page(self.data(at_end, at_ms), self.title, self._corner())
+        return page.page(self.data(at_end, at_ms), self.title, self.corner)
 
     def data(self, at_end: bool = False, at_ms: float | None = None) -> dict[str, Any]:
         """What the page's player plays."""
         begin = len(self.scenes) - 1 if at_end else 0
+        if not isinstance(at_ms, (int, float, type(None))):
+            raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
         if at_ms is not None:
-            if not isinstance(at_ms, (int, float)):
-                raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
             begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
         packed = page.packed([self._step(scene) for scene in self.scenes], [self.drawings(WIDE), self.drawings(NARROW)])
         return packed | {
             "title": self.title,
-            "corner": self._corner(),
+            "corner": self.corner,
             "prediction": self.prediction.to_json() if self.prediction else None,
             "begin": begin,
             "whole_s": self.play.whole_s,
@@ -144,9 +145,6 @@ class Picture:
         """Whether a prediction is open at this step: its answer is not decided yet."""
         decided = self.prediction.decided if self.prediction else None
         return decided is not None and step < decided
-
-    def _corner(self) -> str:
-        return "" if self.seed is None else f"seed {self.seed}"
 
     # -- in a notebook
 

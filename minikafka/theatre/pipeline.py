@@ -74,8 +74,7 @@ class PipelinePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
         self.rows = min(max(most, 2), ROWS)
-        logs = scenes[-1]["space"]["logs"] if scenes else []
-        self.longest = max((log["end"] for log in logs), default=0)
+        self.longest = max((log["end"] for scene in scenes[-1:] for log in scene["space"]["logs"]), default=0)
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place

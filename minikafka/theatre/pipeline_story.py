@@ -90,10 +90,8 @@ class PipelineStory(Story):
             "config": dict(self.config),
             "buffer": [batch.space(self.records) for batch in self.buffer],
             "in_flight": [request.space(self.records) for request in self.in_flight.values()],
-            "logs": [
-                {"partition": partition, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
-                for partition, log in sorted(self.logs.items())
-            ],
+            "logs": [{"partition": p, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
+                     for p, log in sorted(self.logs.items())],
             "sent": len(self.records),
             "requests": self.requests_sent,
             "cut": self.cut,
@@ -106,14 +104,12 @@ class PipelineStory(Story):
             "late": len(self.late),
             "lost": len([n for n in self.lost if not self.copies[n]]),
             "down": self.away,
-        }
+        }  # fmt: skip
 
     def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
         """The latest records: offset, number of the record, letter, value, "" | again | late."""
-        return [
-            [offset, n, *([None, None] if n is None else [self.records[n][0], self.records[n][2]]), state]
-            for offset, n, state in log[-40:]
-        ]
+        said = {n: [letter, value] for n, (letter, _, value) in enumerate(self.records)}
+        return [[offset, n, *said.get(n, [None, None]), state] for offset, n, state in log[-40:]]
 
     # -- fold: what the producer does
 
@@ -126,9 +122,9 @@ class PipelineStory(Story):
 
     def _sweep(self) -> None:
         """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
-        for key, request in list(self.in_flight.items()):
-            if request.acks == 0 and request.state != "on its way":
-                del self.in_flight[key]
+        over = [key for key, request in self.in_flight.items() if request.acks == 0 and request.state != "on its way"]
+        for key in over:
+            del self.in_flight[key]
 
     def _names(self, records: Sequence[int]) -> str:
         """The letters of some records, for a mark."""

@@ -110,7 +110,8 @@ class Story:
              because: tuple[str, int] | None = None, light: Sequence[str] = (), **names: Any) -> Told:  # fmt: skip
         """The event in the words that this story has for its kind. mark: where the table can't know it."""
         says, names = self.says[event.kind], self.details(event) | names
-        chapter = self.once(says.first) if says.first else says.chapter and says.chapter.format_map(names)
+        chapter = says.chapter and says.chapter.format_map(names)
+        chapter = self.once(says.first.format_map(names)) if says.first else chapter
         if says.mark and not mark:
             lane, words, *trouble = says.mark
             mark = (lane, words.format_map(names), bool(trouble))

@@ -11,7 +11,6 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
 from minikafka.theatre.rebalance_members import RECORDS
-from minikafka.theatre.rebalance_space import STATE_FILL
 from minikafka.theatre.rebalance_story import RebalanceStory
 from minikafka.theatre.rebalance_time import (
     Axis,
@@ -122,7 +121,7 @@ class BesidePlay(Play):
         d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
         x = min(max(text_width(each, 14, bold=True) for each in self.names) / LEAST_STRETCH, room) + 12
         if space["state"]:
-            d.chip(key + "/state", x, y + 1, space["state"], STATE_FILL.get(space["state"], "chip"))
+            d.chip(key + "/state", x, y + 1, space["state"], "good" if space["state"] == "Stable" else "chip")
         draw_columns(d, key, y + 15, band)
         actors = actors_of(self.groups[number])
         most = max(len(group["actors"]) for group in self.groups)

@@ -21,6 +21,7 @@ ERRORS = {
     "MEMBER_ID_REQUIRED": 79, "GROUP_MAX_SIZE_REACHED": 81, "FENCED_INSTANCE_ID": 82, "FENCED_MEMBER_EPOCH": 110,
     "UNRELEASED_INSTANCE_ID": 111, "STALE_MEMBER_EPOCH": 113,
 }  # fmt: skip
+OF_MEMBERS = ("ProcessingSlowed", "RecordsPolled", "PositionReset")  # told by clients, of any group or none
 APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
 RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
 SAYS = {
@@ -73,6 +74,8 @@ class MemberStory(Story):
         return self.group.space(self.number)
 
     def is_mine(self, event: Event) -> bool:
+        if event.kind in OF_MEMBERS and self._client(event) is None:
+            return False
         return bool(event.detail.get("group", self.who.group) == self.who.group)
 
     def see(self, event: Event) -> Told | None:
@@ -166,15 +169,13 @@ class MemberStory(Story):
         self._asks(member, d["api"])
         member.told, member.revoked = member.told and d["api"] != "JoinGroup", []
         name = member.actor.name
-        if d["api"] == "JoinGroup" and (member.inside or self.once(("asks", name, event.at // 1000))):
-            if not member.inside:
-                return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
-            keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
-            because = f", for {member.why}" if member.why else ""
-            return Told(f"{name} joins again{because}: JoinGroup (11){keeps}.")
         if d["api"] == "LeaveGroup":
             return Told(f"{name} says goodbye: LeaveGroup (13).")
-        return None
+        if d["api"] != "JoinGroup" or not (member.inside or self.once(("asks", name, event.at // 1000))):
+            return None
+        keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
+        again = f"joins again{f', for {member.why}' if member.why else ''}: JoinGroup (11){keeps}"
+        return Told(f"{name} {again if member.inside else 'asks the coordinator to let it in: JoinGroup (11)'}.")
 
     def _see_ResponseReceived(self, event: Event, d: Detail) -> Told | None:
         member = self._client(event)
@@ -223,12 +224,10 @@ class MemberStory(Story):
         mine = self.group.labels(member.owns)
         if shared and self.group.kind == "classic":  # the answer to SyncGroup told it so
             self._answer(member, f"SyncGroup: {mine or 'nothing yet'}", False)
-        keeps = f" It keeps {mine}." if member.owns else ""
-        unasked = ", unasked" if alone else ""
-        it = "it" if len(moves) == 1 else "them"
+        gives, it = self.group.labels(moves) + ", unasked" * alone, "it" if len(moves) == 1 else "them"
         others = sorted({each.actor.letter for part in moves for each in self.group.holders(part)})
-        who = f"{listed(others)} alone" if others else "nobody"
-        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: {who} reads {it} now.{keeps}")
+        who, keeps = f"{listed(others)} alone" if others else "nobody", f" It keeps {mine}." if member.owns else ""
+        return Told(f"{member.actor.name} gives up {gives}: {who} reads {it} now.{keeps}")
 
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
@@ -243,36 +242,27 @@ class MemberStory(Story):
     def _see_CommitFailed(self, event: Event, d: Detail) -> Told:
         return self.tell(event, error=d["error"] + number_of(d["error"]))
 
-    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told | None:
-        member = self._client(event)
-        if member is None:
-            return None
-        member.processing_ms = d["processing_ms"]
+    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+        self._member(event, d).processing_ms = d["processing_ms"]
         return self.tell(event)
 
     # -- records
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
-        part: Part = (d["topic"], d["partition"])
-        self.group.end[part] = d["last_offset"] + 1
+        self.group.end[d["topic"], d["partition"]] = d["last_offset"] + 1
         return self._now_and_then(event)
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
-        member = self._client(event)
-        if member is None:
-            return None
-        self.group.position[(d["topic"], d["partition"])], member.overdue = d["position"], False
+        self.group.position[d["topic"], d["partition"]] = d["position"]
+        self._member(event, d).overdue = False
         return self._now_and_then(event)
 
-    def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
-        if self._client(event):
-            self.group.position[(d["topic"], d["partition"])] = d["offset"]
-        return None
+    def _see_PositionReset(self, event: Event, d: Detail) -> None:
+        self.group.position[d["topic"], d["partition"]] = d["offset"]
 
-    def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
+    def _see_RecordsFetched(self, event: Event, d: Detail) -> None:
         if not self.who.clients_speak:
-            self.group.position[(d["topic"], d["partition"])] = d["next_offset"]
-        return None
+            self.group.position[d["topic"], d["partition"]] = d["next_offset"]
 
     def _now_and_then(self, event: Event) -> Told | None:
         """A step for the records alone."""
@@ -297,8 +287,7 @@ class MemberStory(Story):
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         member, life = self.group.named(event.node), LIVES[event.kind]
         if event.node == self.group.node:
-            self.group.down = bool(life)
-            told = self.tell(event)
+            self.group.down, told = bool(life), self.tell(event)
             told.sentence = f"{event.node}, which is the group coordinator, {'is ' + life if life else 'is back'}."
             told.trouble = bool(life)
             return told

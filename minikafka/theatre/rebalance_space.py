@@ -23,7 +23,6 @@ WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the le
 LINE = 15  # of words
 LEVERS = ("freeze", "slow", "leave", "crash")
 LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
-STATE_FILL = {"Stable": "good"}  # else a chip's
 
 
 class Places:
@@ -94,15 +93,14 @@ def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> No
 
 def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     height = BAR + (26 if d.narrow else 0)
-    busy = space["assigns"] == "coordinator"
-    down = space["down"]
-    d.rect("coordinator", 0, 0, d.width, height, "said" if busy else "wash", "saidline" if busy else "rule", r=8,
-           dash="5 4" if down else None)  # fmt: skip
+    down, dash = space["down"], "5 4" if space["down"] else None
+    fill, line = ("said", "saidline") if space["assigns"] == "coordinator" else ("wash", "rule")
+    d.rect("coordinator", 0, 0, d.width, height, fill, line, r=8, dash=dash)
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     if space["state"]:
         state = "down" if down else space["state"]
         x, y = (12.0, 24) if d.narrow else (190.0, 5)
-        width = d.chip("coordinator/state", x, y, state, STATE_FILL.get(state, "chip"))
+        width = d.chip("coordinator/state", x, y, state, "good" if state == "Stable" else "chip")
         x = x + width + 10 if d.narrow else 12
         room = d.width - 12 - x - (_pool_width(space["free"]) + 110 if space["free"] and not d.narrow else 0)
         d.note("coordinator/words", x, 38, _who_assigns(space, actors), room=room)
@@ -113,12 +111,10 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["kind"] == "consumer":
         how = f" ({space['assignor']})" if space["assignor"] else ""
         return f"epoch {space['number']} · the coordinator itself assigns{how}"
-    words = f"generation {space['number']}"
+    words, waits = f"generation {space['number']}", space["waits_for"]
     if space["state"] == "PreparingRebalance":
-        waits = space["waits_for"]
-        if len(waits) > MOST_MEMBERS:
-            return f"{words} ends · waits for {len(waits)} members"
-        return f"{words} ends · waits for {listed(waits)}" if waits else f"{words} ends · everyone joins"
+        whom = listed(waits) if len(waits) <= MOST_MEMBERS else f"{len(waits)} members"
+        return f"{words} ends · waits for {whom}" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
         return f"{words} · group leader {actors[space['leader']].letter} assigns"
     if space["leader"] in actors:
@@ -206,8 +202,7 @@ class Box:
     def draw_levers(self, room: float) -> None:
         """What can be done to this member now."""
         words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
-        self.h -= room
-        in_a_row = len(LEVERS) if room == LEVER else 2
+        self.h, in_a_row = self.h - room, len(LEVERS) if room == LEVER else 2
         for first in range(0, len(words), in_a_row):
             row = words[first : first + in_a_row]
             x, y = self.x + 6.0, self.y + self.h + first // in_a_row * LEVER - 1

@@ -35,11 +35,8 @@ function decode(packed) {
 function shapesAt(step) {
   const state = layout.states[step];
   if (!ended || step === last) return state;
-  const all = new Map(state);
-  for (const shape of layout.lanes) {
-    if (!all.has(shape) && layout.states[last].has(shape)) all.set(shape, { ...layout.states[last].get(shape), fade: 0.35 });
-  }
-  return all;
+  const later = layout.lanes.filter(shape => !state.has(shape) && layout.states[last].has(shape));
+  return new Map([...state, ...later.map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35 }])]);
 }
 
 function choose() {

@@ -99,15 +99,10 @@ def _element(shape: Shape) -> str:
 
 
 def _words(shape: Shape, extra: str) -> str:
-    style = {
-        "font-size": shape["size"],
-        "font-weight": shape.get("weight"),
-        "text-anchor": shape.get("anchor"),
-        "font-family": MONO if shape.get("mono") else SANS,
-    }
-    paint = f'class="f-{shape["fill"]}"'
-    if shape.get("halo"):
-        paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
+    style = {"font-size": shape["size"], "font-weight": shape.get("weight"), "text-anchor": shape.get("anchor"),
+             "font-family": MONO if shape.get("mono") else SANS}  # fmt: skip
+    halo = f' l-{shape["halo"]}" stroke-width="4" paint-order="stroke"' if shape.get("halo") else '"'
+    paint = f'class="f-{shape["fill"]}{halo}'
     room = shape.get("room")
     cut = {"mono": bool(shape.get("mono")), "bold": bool(shape.get("weight"))}
     words = escape(fit(shape["text"], room, shape["size"], **cut) if room else shape["text"])
