@@ -13,7 +13,7 @@ from typing import Any
 
 Shape = dict[str, Any]
 
-# Two layouts: the width each is designed for. The player stretches them by at most a fifth (player.js: LAYOUTS).
+# Two layouts: the width each is designed for. The player stretches them by at most a fifth (stage.js: LEAST, MOST).
 WIDE, NARROW = 920, 560
 
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y", "room")
