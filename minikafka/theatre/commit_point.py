@@ -108,7 +108,7 @@ class CommitPlay(Play):
         x = float(d.width)
         for key, count, words in (("skipped", len(space["skipped"]), "lost"), ("twice", len(_twice(space)), "twice")):
             text = f"{count} {words}" if count else f"none {words}"
-            x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count)) + 8
+            x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count), "end") + 8
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         seen = {reader["name"]: reader for reader in space["readers"]}

@@ -209,10 +209,10 @@ class Drawing:
         """A state as a word in a rounded box, with room for it on the narrowest page; returns its width."""
         return self.boxed(key, x, y, text_width(text, 12, bold=True) / LEAST_STRETCH + 10, 19, text, fill, ink, **more)
 
-    def lamp(self, key: str, x: float, y: float, text: str, broken: bool) -> float:
-        """What must hold, in words, ending at x: green while it does. Returns its width, for the narrowest stretch."""
-        width = text_width(text, 12, bold=True) * 1.15 + 18
-        return self.boxed(key, x - width, y, width, 19, text, *(("trouble", "paper") if broken else ("good", "ink")))
+    def lamp(self, key: str, x: float, y: float, text: str, broken: bool, anchor: str = "start") -> float:
+        """What must hold, in words: green while it does. Returns its width, for the narrowest stretch of a layout."""
+        width, look = text_width(text, 12, bold=True) * 1.15 + 18, ("trouble", "paper") if broken else ("good", "ink")
+        return self.boxed(key, x - width * (anchor == "end"), y, width, 19, text, *look)
 
     @property
     def bottom(self) -> int:

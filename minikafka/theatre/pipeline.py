@@ -150,7 +150,7 @@ class PipelinePlay(Play):
         """Beside each other: what the program was told of its records, and whether that is true."""
         d.text("caption/told", 0, y + 17, "the program is told", bold=True)
         words, left = f"{space['untrue']} told wrong" if space["untrue"] else "told the truth", 178
-        lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0)
+        lamp = d.lamp("lamp/truth", d.width, y + 3, words, space["untrue"] > 0, "end")
         most = int((d.width - left - lamp - 8) // (TOLD + 4))
         untrue = [told for told in space["told"] if told[3]][-2:]
         latest = [told for told in space["told"] if told not in untrue]
@@ -203,7 +203,7 @@ class PipelinePlay(Play):
         top += 46 * (rows - 1)
         right = float(x + w)
         for name, words, broken in reversed(_lamps(space)):
-            right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken) + 4
+            right -= d.lamp(f"lamp/{name}", right, top + 2, words, broken, "end") + 4
         return top + 22
 
     def _cells_of(self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float) -> None:
