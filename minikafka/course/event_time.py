@@ -268,7 +268,7 @@ def levers(lab: Lab, seen: Seen) -> Any:
     """
     from pyspark.sql import SparkSession
 
-    from minikafka.theatre.live_watermark import WatermarkLive
+    from minikafka.course.live_watermark import WatermarkLive
 
     orders = tuple(order for batch in seen.batches for order in batch.orders)
     known = {(orders, seen.mode, seen.delay): trace(seen)}

@@ -7,6 +7,8 @@ A lesson's says what the lesson is about to someone who only reads, and gives no
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
 from minikafka.course.spark_picture import a_query_that_has_stopped
 from minikafka.course.state_picture import who_notices_the_silence
-from minikafka.theatre import picture
+from minikafka.theatre import picture, svg
+from minikafka.theatre.drawing import WIDE, Drawing
+from minikafka.theatre.picture import Picture
 
 PICTURES = NOTEBOOKS / "pictures"
 
@@ -28,7 +32,42 @@ def hero() -> str:
     names = ("eager", "cooperative")
     beside = picture("rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS)
     title = "Consumer C joins the group: who reads each partition meanwhile?"
-    return beside.loop(title, seconds=6, frames=40, since_ms=6000)
+    return moving(beside, title, seconds=6, frames=40, since_ms=6000)
+
+
+def moving(shown: Picture, title: str, seconds: float, frames: int, since_ms: float) -> str:
+    """A moving SVG file's text: so many moments, even in virtual time from since_ms on, and the end held."""
+    times = [scene["at"] for scene in shown.scenes]
+    moments = [since_ms + (times[-1] - since_ms) * number / (frames - 1) for number in range(frames)]
+    steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [len(times) - 1] * (frames // 5)
+    drawn = [shown.drawings(WIDE)[step] for step in steps]
+    return _loop(drawn, title=title, alt=f"{shown.summary(shown.scenes[-1])}.", seconds=seconds)
+
+
+def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
+    """Several steps as one SVG file that goes round and round: no script, so that a README can show it. Each state of a
+    shape is there once, and a CSS animation shows it while its frames last; who wants no motion sees the last frame.
+    """
+    spans: list[tuple[int, int, str]] = []  # first frame, the one behind the last, element
+    for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
+        begun, before = 0, ""
+        for number, now in enumerate([*(svg.in_light(key, f) if key in f.shapes else "" for f in frames), None]):
+            if now != before:
+                spans += [(begun, number, before)] if before else []
+                begun, before = number, now or ""
+    rules, count = [], len(frames)
+    for begin, end in sorted({(begin, end) for begin, end, _ in spans if end - begin < count}):
+        shown = [(0, 0 if begin else 1), *([(begin, 1)] if begin else []), *([(end, 0)] if end < count else [])]
+        steps = "".join(f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown)
+        rules.append(f"@keyframes f{begin}-{end}{{{steps}}}.f{begin}-{end}{{opacity:{int(end == count)};"
+                     f"animation:f{begin}-{end} {seconds}s step-end infinite}}")  # fmt: skip
+    shapes = [
+        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element for begin, end, element in spans
+    ]
+    header = Drawing(frames[0].width)
+    header.text("title", svg.MARGIN, 24, title, bold=True, size=16)
+    rules.append("@media (prefers-reduced-motion:reduce){g{animation:none!important}}")
+    return svg.file(header, shapes, 42, max(frame.bottom for frame in frames) + 54, alt, "".join(rules))
 
 
 def start_here() -> str:

@@ -9,63 +9,106 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from minikafka.course.live import Live
+from minikafka.course.live_rebalance import Change, RebalanceLive
 from minikafka.faults import Delay, Fault, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import Handle
-from minikafka.theatre import live, live_pipeline
-from minikafka.theatre.live_rebalance import Change, RebalanceLive
+from minikafka.theatre import picture
+from minikafka.theatre.picture import Picture
 from minikafka.trace import Event
 
+LOST = ("nothing", "a request", "an answer")
+SETTINGS = {
+    "idempotence": "enable_idempotence",
+    "in_flight": "max_in_flight_requests_per_connection",
+    "linger_ms": "linger_ms",
+    "acks": "acks",
+}
 
-def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: int = 4, seed: int = 7) -> live.Live:
+
+def partitioner(keys: str = "alice bob carol dave", partitions: int = 3, then: int = 4, seed: int = 7) -> Live:
     """The partitioner's machine: type keys, change the count before and after, choose the rule for records without a
     key.
 
     keys: words; `-` is a record without a key. partitions, then: the topic's partitions at first, and after it grew.
     """
 
-    def rerun(keys: Sequence[str | None], counts: Sequence[int], rule: str) -> Sequence[Event]:
-        before, after = counts
+    def show(keys: str, partitions: int, then: int, rule: str) -> Picture:
+        given = [None if key == "-" else key for key in keys.split()]
+        if not given:
+            raise ValueError("type at least one key; - is a record without key")
+        if then < partitions:
+            raise ValueError(f"{partitions} partitions can't become {then}: a topic never loses partitions")
         with Cluster(seed=seed) as cluster:
-            cluster.create_topic("orders", partitions=before)
+            cluster.create_topic("orders", partitions=partitions)
             shop = cluster.producer(partitioner=rule, client_id="shop")
-            for key in keys:
+            for key in given:
                 shop.send("orders", key=key, value="created")
             cluster.run(seconds=1)
-            if after > before:
-                cluster.create_partitions("orders", after)
+            if then > partitions:
+                cluster.create_partitions("orders", then)
                 cluster.run(seconds=300)  # until the producer has noticed
-                for key in keys:
+                for key in given:
                     shop.send("orders", key=key, value="paid")
                 cluster.run(seconds=1)
-            return list(cluster.trace)
+            return picture("partitioner", cluster.trace, seed=seed)
 
-    return live.partitioner(rerun, keys=keys, partitions=partitions, then=then, seed=seed)
+    def code(name: str, keys: str, partitions: int, then: int, rule: str) -> str:
+        return {
+            "keys": f'for key in "{keys}".split(): producer.send("orders", key=key)',
+            "partitions": f'cluster.create_topic("orders", partitions={partitions})',
+            "then": f'cluster.create_partitions("orders", {then})',
+            "rule": f'producer = cluster.producer(partitioner="{rule}")'.replace('partitioner="default"', ""),
+        }[name]
+
+    controls = {
+        "keys": ("keys", keys),
+        "partitions": ("partitions", partitions, range(1, 9)),
+        "then": ("grows to", then, range(1, 9)),
+        "rule": ("partitioner", "default", ["default", "round_robin"]),
+    }
+    return Live(show, controls, code)
 
 
-def pipeline(seed: int = 7, **levers: Any) -> live.Live:
+def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, in_flight: int = 5, linger_ms: int = 0,
+             acks: str = "all") -> Live:  # fmt: skip
     """The producer's pipeline: lose a request or an answer, change the settings, and watch the three lamps.
 
-    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost belongs to the
-    second request. levers: lost ("nothing", "a request", "an answer"), idempotence, in_flight, linger_ms, acks.
+    The shop sends order 0, then eight orders, one a millisecond, to a broker 12 ms away. What is lost (one of LOST)
+    belongs to the second request.
     """
 
-    def rerun(lost: str, config: dict[str, Any]) -> Sequence[Event]:
+    def show(lost: str, **values: Any) -> Picture:
         faults: list[Fault] = [Delay("shop", 1, extra_ms=10)]
         if lost != "nothing":
             faults.append(Lose("shop", 1, "Produce", nth=2, answer=lost == "an answer"))
         with Cluster(seed=seed, faults=faults) as cluster:
             cluster.create_topic("orders")
-            shop = cluster.producer(client_id="shop", **config)
+            shop = cluster.producer(client_id="shop", **{SETTINGS[name]: value for name, value in values.items()})
             shop.send("orders", key="alice", value="order 0").get()
             for number in range(1, 9):
                 shop.send("orders", key="alice", value=f"order {number}")
                 cluster.run_ms(1)
             cluster.run(seconds=2)
-            return list(cluster.trace)
+            return picture("pipeline", cluster.trace, seed=seed)
 
-    return live_pipeline.pipeline(rerun, seed=seed, **levers)
+    def code(name: str, lost: str, **values: Any) -> str:
+        if name != "lost":
+            return f"cluster.producer({SETTINGS[name]}={values[name]!r})"
+        answer = ", answer=True" if lost == "an answer" else ""
+        lose = "" if lost == "nothing" else f', Lose("shop", 1, "Produce", nth=2{answer})'
+        return f'cluster = Cluster(faults=[Delay("shop", 1, extra_ms=10){lose}])'
+
+    controls = {
+        "lost": ("lost", lost, LOST),
+        "idempotence": ("idempotent", idempotence, [("no", False), ("yes", True)]),
+        "in_flight": ("in flight", in_flight, range(1, 6)),
+        "linger_ms": ("linger_ms", linger_ms, range(21)),
+        "acks": ("acks", acks, ["0", "1", "all"]),
+    }
+    return Live(show, controls, code)
 
 
 def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> RebalanceLive:

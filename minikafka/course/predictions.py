@@ -19,7 +19,7 @@ from functools import cache
 from minikafka.course import cards, progress
 from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.verdicts import Said
-from minikafka.theatre.prediction import Prediction as Verdict
+from minikafka.prediction import Prediction as Verdict
 
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]
 

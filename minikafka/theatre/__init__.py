@@ -1,7 +1,7 @@
 """The theatre: a trace becomes scenes, and scenes become a page that plays, a static SVG, or a table.
 
-It knows the trace and nothing else of minikafka, so that a picture can show a simulation, a server, or a recorded
-file. A new picture is one subclass of play.Story and one of play.Play, and its name in PLAYS.
+It knows the trace, what is asked about it, and nothing else of minikafka, so that a picture can show a simulation, a
+server, or a recorded file. A new picture is one subclass of play.Story and one of play.Play, and its name in PLAYS.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.prediction import Prediction
 from minikafka.theatre.commit_point import CommitPlay
 from minikafka.theatre.lag import LagPlay
 from minikafka.theatre.log import LogPlay
@@ -17,7 +18,6 @@ from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play, fold
-from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.theatre.text import readable
 from minikafka.theatre.watermark import WatermarkPlay

@@ -1,9 +1,9 @@
-"""Who is shown, where a trace holds more than a picture can."""
+"""Who is shown, where a trace holds too much, and keys as short grey letters: colours belong to actors."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from minikafka.trace import Event
 
@@ -16,13 +16,9 @@ def busiest_topic(trace: Sequence[Event]) -> str:
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
     used = Counter(event.detail["partition"] for event in mine if isinstance(event.detail.get("partition"), int))
-    count = max(
-        [0, *(event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated"))]
-    )
-    everyone = sorted(set(range(count)) | set(used))
-    if len(everyone) > most:
-        everyone = sorted(sorted(everyone, key=lambda partition: (-used[partition], partition))[:most])
-    return everyone
+    sizes = [event.detail["partitions"] for event in mine if event.kind in ("TopicCreated", "PartitionsCreated")]
+    everyone = sorted({*range(max(sizes, default=0)), *used}, key=lambda partition: (-used[partition], partition))
+    return sorted(everyone[:most])
 
 
 def busiest_group(trace: Sequence[Event], topic: str) -> str:
@@ -36,3 +32,30 @@ def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
     """Client -> its group, as far as clients speak of one. (A broker speaks of many.)"""
     speak = ("MemberStateChanged", "PartitionsAssigned", "CommitSent")
     return {event.node: event.detail["group"] for event in trace if event.kind in speak}
+
+
+
+def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
+    """One to three letters for each key, different as far as three letters go: alice -> a, customer-17 -> 17."""
+    texts = sorted({key for key in keys if key is not None})
+    common = _shared(texts[0], texts[-1]) if len(texts) > 1 else ""
+    while common and (common[-1].isdigit() or (common[-1].isalnum() and len(common) < 4)):
+        common = common[:-1]
+    rests = {text: text[len(common) :] or text for text in texts}
+    for length in (1, 2, 3):
+        short = {text: rest[:length] for text, rest in rests.items()}
+        if len(set(short.values())) == len(short):
+            break
+    return {None: "–"} | dict(short if texts else {})
+
+
+def legend(known: dict[str | None, str], most: int = 6) -> str:
+    """a alice · b bob, where it says more than the letters do and is short enough to read."""
+    pairs = [f"{letter} {key}" for key, letter in known.items() if key is not None and letter != key]
+    return "keys: " + " · ".join(pairs) if pairs and len(pairs) <= most else ""
+
+
+def _shared(first: str, last: str) -> str:
+    """What the first and the last of a sorted list begin with, all others begin with too."""
+    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:same]

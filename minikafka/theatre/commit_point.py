@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.commit_story import CommitStory
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fitting, text_width
+from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.play import Play
-from minikafka.theatre.row import Reader, Row, Style, columns
+from minikafka.theatre.row import Reader, Row, Style, columns, lines_needed
+from minikafka.theatre.text import dotted
 
 BOX = 24  # height of a record's effect
 LAMPS, HEAD = 22, 51  # heights above the records: of the lamps; of the committed offset and of what a crash would do
@@ -32,19 +33,17 @@ class CommitPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [f"group {space['group']}"] if space["group"] else []
-        parts.append("nothing committed" if space["committed"] is None else f"committed offset {space['committed']}")
-        parts += [f"{node} {state}" for node, state in space["down"].items()]
-        return " · ".join(parts)
+        committed = "nothing committed" if space["committed"] is None else f"committed offset {space['committed']}"
+        down = [f"{node} {state}" for node, state in space["down"].items()]
+        return dotted(f"group {space['group']}" if space["group"] else "", committed, *down)
 
     def summary(self, space: dict[str, Any]) -> str:
         log = space["log"]
         parts = [f"log end offset {log['log_end_offset']}"]
         parts.append("nothing committed" if space["committed"] is None else f"committed {space['committed']}")
-        for reader in space["readers"]:
-            if reader["next"] is not None:
-                words = f"{reader['name']} reads {reader['next']} next"
-                parts.append(words + (f" ({reader['state']})" if reader["state"] else ""))
+        for reader in (each for each in space["readers"] if each["next"] is not None):
+            state = f" ({reader['state']})" if reader["state"] else ""
+            parts.append(f"{reader['name']} reads {reader['next']} next{state}")
         done = "written" if space["table"] else "handed over"
         parts.append(f"{len(space['effects'])} {done}, {len(_twice(space))} twice, {len(space['skipped'])} skipped")
         return "; ".join(parts)
@@ -56,15 +55,10 @@ class CommitPlay(Play):
         self.again = any(_twice(scene["space"]) for scene in scenes)
         records = [record for scene in scenes for record in scene["space"]["log"]["records"]]
         self.longest_key = max((len(record[2] or "") for record in records), default=0)
-        self.call_outs = {WIDE: 1, NARROW: 1}  # lines of reader labels
-        for scene in scenes:
-            for width in self.call_outs:
-                levels = [level for _, level in self._row(Drawing(width), scene).places()]
-                self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
+        self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space = scene["space"]
+        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
         row = self._row(d, scene)
         for name, ends in space["spans"].items():
             if ends:
@@ -109,7 +103,7 @@ class CommitPlay(Play):
         left, table = row.x - 8, space["table"] or "read"
         d.text("row/log", left, row.cells_y + row.style.cell / 2 + 5, "the log", bold=True, anchor="end")
         if space["log"]["log_end_offset"]:
-            d.text("row/offset", left, row.effects_y - 8, "offset", "quiet", size=12.5, anchor="end")
+            d.note("row/offset", left, row.effects_y - 8, "offset", "end")
         d.text("row/table", left, row.effects_y + 16, table, bold=True, anchor="end", room=left - 2)
         x = float(d.width)
         for key, count, words in (("skipped", len(space["skipped"]), "lost"), ("twice", len(_twice(space)), "twice")):
@@ -122,16 +116,13 @@ class CommitPlay(Play):
             Lane(lane_of(name), name if name in seen else "", colour, seen[name]["state"] if name in seen else "")
             for name, colour in self.cast["readers"].items()
         ]
-        if "commits" in self.lanes.marks:
-            committed = space["committed"]
-            rows.append(Lane("commits", "committed", "ink", "" if committed is None else str(committed)))
-        if "effects" in self.lanes.marks:
-            wrong = len(_twice(space)) + len(space["skipped"])
-            name = space["table"] or "lost"
-            rows.append(Lane("effects", name, "quiet", f"{wrong} wrong" if wrong else "", wrong > 0))
-        if "log" in self.lanes.marks:
-            rows.append(Lane("log", "log", "ink"))
-        return rows
+        committed, wrong = space["committed"], len(_twice(space)) + len(space["skipped"])
+        others = [
+            Lane("commits", "committed", "ink", "" if committed is None else str(committed)),
+            Lane("effects", space["table"] or "lost", "quiet", f"{wrong} wrong" if wrong else "", wrong > 0),
+            Lane("log", "log", "ink"),
+        ]
+        return rows + [lane for lane in others if lane.key in self.lanes.marks]
 
 
 class CommitRow(Row):
@@ -166,9 +157,8 @@ class CommitRow(Row):
         x, x2 = self.left_of(ends[0]) - 4, self.left_of(ends[1]) - 2
         y, right = self.cells_y - 20, name == "again"
         room = self.d.width - x if right else x2
-        wide = [(text_width(each, 12.5, bold=True) + 8) / LEAST_STRETCH for each in words]
-        text, tab = next((pair for pair in zip(words, wide, strict=True) if pair[1] <= room), (words[-1], wide[-1]))
-        tab = max(tab, x2 - x)
+        text = fitting(words, room - 8 / LEAST_STRETCH, 12.5, bold=True) or words[-1]
+        tab = max((text_width(text, 12.5, bold=True) + 8) / LEAST_STRETCH, x2 - x)
         tab_x = min(x, self.d.width - tab) if right else max(x2 - tab, 0)
         self.d.rect(f"span/{name}/tab", tab_x, y, tab, 18, "said", "saidline", r=4)
         self.d.rect(f"span/{name}", x, y + 17, x2 - x, self.effects_y + BOX + 4 - y - 17, "said", "saidline")
@@ -197,15 +187,13 @@ def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, 
     key, numbers, skipped = f"effect/{offset}", space["effects"].get(str(offset), []), space["skipped"]
     y, w, above, wide = row.effects_y, row.pitch - 5, row.cells_y, row.pitch > 65
     if str(offset) in skipped:
-        d.rect(key, x, y, w, BOX, "paper", "trouble", r=5, width=2, dash="3 3", of=skipped[str(offset)],
-               tip=f"record {offset} is lost")  # fmt: skip
-        d.text(key + "/word", x + w / 2, y + 16, "lost", "trouble", size=12, bold=True, anchor="middle")
+        d.boxed(key, x, y, w, BOX, "lost", "paper", "trouble", line="trouble", r=5, width=2, dash="3 3",
+                of=skipped[str(offset)], tip=f"record {offset} is lost")  # fmt: skip
     elif numbers:  # it falls out of the record into its place
         d.cell(key + "/1", x, y, w, BOX, "✓", fill="good", of=numbers[0], tip=f"record {offset}: done", from_y=above)
     elif holder:
-        d.rect(key, x, y, w, BOX, "paper", holder, r=5, width=2, tip=f"record {offset} is in hand: in memory only")
-        words = "in hand" if wide else "…"
-        d.text(key + "/word", x + w / 2, y + 16, words, "quiet", size=12, bold=True, anchor="middle")
+        d.boxed(key, x, y, w, BOX, "in hand" if wide else "…", "paper", "quiet", line=holder, r=5, width=2,
+                tip=f"record {offset} is in hand: in memory only")  # fmt: skip
     else:
         d.rect(key, x, y, w, BOX, "none", "rule", r=5, dash="3 3", tip=f"record {offset}: nothing yet")
     if len(numbers) > 1:
@@ -215,11 +203,8 @@ def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, 
 
 
 def _reader(reader: dict[str, Any], colour: str) -> Reader:
-    words = f"next {reader['next']}"
-    if reader["commits"] is not None:
-        words += f" · commits {reader['commits']}"
-    if reader["state"]:
-        words += f" · {reader['state']}"
+    commits = "" if reader["commits"] is None else f"commits {reader['commits']}"
+    words = dotted(f"next {reader['next']}", commits, reader["state"])
     return Reader(reader["name"], reader["next"], words, colour, reader["state"] == "crashed", bool(reader["state"]))
 
 

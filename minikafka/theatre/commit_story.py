@@ -15,30 +15,33 @@ from typing import Any
 
 from minikafka.theatre.casting import busiest_group, busiest_topic, groups_of_members
 from minikafka.theatre.log_story import LogStory, lane_of
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
-HOW = {
-    "auto": "Auto-commit: ",
-    "close": "On closing, ",
-    "revoke": "Before it gives the partition up, ",
-}
+HOW = {"auto": "Auto-commit: ", "close": "On closing, ", "revoke": "Before it gives the partition up, "}
+SAYS = {
+    **LogStory.says,
+    "EffectWritten": Says("{node} writes record {record} to {table}{twice}."),
+    "CommitSent": Says("{by}{node} asks the coordinator to note offset {asked} for the group."),
+    "CommitFailed": Says("{node} could not commit: {error}.", "{error}", True),
+    "OffsetsExpired": Says("The committed offset of group {group} has expired: it is deleted.", "the commit expires",
+                           True, mark=("commits", "expired", True)),
+    "GroupDeleted": Says("Group {group} is deleted, with its commits.", "the group is deleted",
+                         mark=("commits", "deleted")),
+    "PartitionsAssigned": Says("{node} is given partition {mine}, in generation {generation} of the group."),
+    "PartitionsRevoked": Says("{node} gives partition {mine} up."),
+    "PartitionsLost": Says("{node} gives partition {mine} up."),
+    "MemberLeft": Says("{who} is out of the group: {why}."),
+}  # fmt: skip
 
 
 class CommitStory(LogStory):
     name = "commit"
+    says = SAYS
 
-    def __init__(
-        self,
-        trace: Sequence[Event],
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        group: str | None = None,
-        table: str | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partition: int | None = None,
+                 group: str | None = None, table: str | None = None, **options: Any) -> None:  # fmt: skip
         commits = [event for event in trace if event.kind == "OffsetCommitted"]
         topic = topic or busiest_topic(commits) or busiest_topic([e for e in trace if e.kind == "RecordsPolled"])
         topic = topic or busiest_topic(trace)
@@ -67,13 +70,11 @@ class CommitStory(LogStory):
         return super().cast() | {"group": self.group}
 
     def space(self) -> Space:
-        readers = [reader for reader in self.readers.values()]
+        readers = list(self.readers.values())
         log = self._log(self.chosen[0])
         places = [reader.next[log.partition] for reader in readers if log.partition in reader.next]
         repeated = [offset for offset, numbers in self.effects.items() if len(numbers) > 1]
-        return {
-            "topic": self.topic,
-            "group": self.group,
+        return self.shown("topic", "group") | {
             "log": log.space([*places, self.committed or 0, *self.skipped, *repeated]),
             "committed": self.committed,
             "readers": [
@@ -90,7 +91,7 @@ class CommitStory(LogStory):
             "effects": {str(offset): list(numbers) for offset, numbers in sorted(self.effects.items())},
             **self._spans(),
             "skipped": {str(offset): number for offset, number in sorted(self.skipped.items())},
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
+            "down": self.away,
         }
 
     def _spans(self) -> Detail:
@@ -143,9 +144,8 @@ class CommitStory(LogStory):
         else:
             for offset in offsets:
                 self._done(offset)
-        told.sentence = (
-            f"{event.node} is handed {records(offsets)}{self._value(offsets)}: its next one is {d['position']}."
-        )
+        what = records(offsets) + self._value(offsets)
+        told.sentence = f"{event.node} is handed {what}: its next one is {d['position']}."
         if again:
             told.sentence += f" {capital(records(again))} had been handed over before."
             if not self.table:
@@ -159,25 +159,21 @@ class CommitStory(LogStory):
         return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
-        if d["table"] != self.table or d.get("topic") not in (None, self.topic):
-            return None
-        if d.get("partition") not in (None, self.chosen[0]):
-            return None
+        mine = {"table": self.table, "topic": self.topic, "partition": self.chosen[0]}
         offset = self._meant(event, d)
-        if offset is None:
+        if offset is None or any(d.get(name) not in (None, value) for name, value in mine.items()):
             return None
         times = self._done(offset)
         for held in self.in_hand.values():
             if offset in held:
                 held.remove(offset)
-        twice = f" {'again' if times == 2 else 'yet again'}: it is there {'twice' if times == 2 else f'{times} times'}"
-        return Told(
-            f"{event.node} writes record {offset} to {self.table}{twice if times > 1 else ''}.",
-            self.once(f"duplicate of {offset}") and "duplicate" if times > 1 else self.once("first effect"),
-            times > 1,
-            marks=self.mark("effects", str(offset), times > 1),
-            light=self._light([offset], "twice") if times > 1 else (),
-        )
+        twice = " again: it is there twice" if times == 2 else f" yet again: it is there {times} times"
+        told = self.tell(event, record=offset, twice=twice * (times > 1), mark=("effects", str(offset), times > 1))
+        told.chapter = self.once("first effect")
+        if times > 1:
+            told.chapter, told.trouble = self.once(f"duplicate of {offset}") and "duplicate", True
+            told.light = self._light([offset], "twice")
+        return told
 
     def _meant(self, event: Event, d: Detail) -> int | None:
         """The record behind an effect that does not name one: the oldest in its writer's hand."""
@@ -197,12 +193,10 @@ class CommitStory(LogStory):
 
     def _see_CommitSent(self, event: Event, d: Detail) -> Told | None:
         offset = next((o for topic, p, o in d["offsets"] if (topic, p) == (self.topic, self.chosen[0])), None)
-        if offset is None or event.node not in self.readers:
-            return None
-        if offset == self.committed:  # auto-commit says the same every few seconds
-            return None
+        if offset in (None, self.committed) or event.node not in self.readers:
+            return None  # auto-commit says the same every few seconds
         self.under_way[event.node], self.asked[offset] = offset, event.id
-        return Told(f"{HOW.get(d['how'], '')}{event.node} asks the coordinator to note offset {offset} for the group.")
+        return self.tell(event, by=HOW.get(d["how"], ""), asked=offset)
 
     def _see_CommitAcknowledged(self, event: Event, d: Detail) -> Told | None:
         self.under_way.pop(event.node, None)
@@ -210,8 +204,7 @@ class CommitStory(LogStory):
 
     def _see_CommitFailed(self, event: Event, d: Detail) -> Told | None:
         self.under_way.pop(event.node, None)
-        return Told(f"{event.node} could not commit: {d['error']}.", d["error"], True,
-                    marks=self.mark(lane_of(event.node), "refused", True))  # fmt: skip
+        return self.tell(event, mark=(lane_of(event.node), "refused", True))
 
     def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told | None:
         if d["offset"] == self.committed:
@@ -229,14 +222,9 @@ class CommitStory(LogStory):
     def _see_OffsetsExpired(self, event: Event, d: Detail) -> Told:
         self.committed = self.began = None
         self.commit = event.id
-        sentence = f"The committed offset of group {self.group} has expired: it is deleted."
-        return Told(sentence, "the commit expires", True, marks=self.mark("commits", "expired", True))
+        return self.tell(event, group=self.group)
 
-    def _see_GroupDeleted(self, event: Event, d: Detail) -> Told:
-        self.committed = self.began = None
-        self.commit = event.id
-        return Told(f"Group {self.group} is deleted, with its commits.", "the group is deleted",
-                    marks=self.mark("commits", "deleted"))  # fmt: skip
+    _see_GroupDeleted = _see_OffsetsExpired
 
     def _see_SegmentRolled(self, event: Event, d: Detail) -> Told:
         super()._see_SegmentRolled(event, d)
@@ -255,52 +243,47 @@ class CommitStory(LogStory):
         told.because = told.because or self.commit
         return self._with_skipped(self._with_skipped(told, skipped, "never read"), self._settle())
 
+    def _is_given(self, d: Detail) -> bool:
+        return any((topic, number) == (self.topic, self.chosen[0]) for topic, number in d["partitions"])
+
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
-        if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
+        if not self._is_given(d):
             return None
         self._reader(event.node)
-        return Told(f"{event.node} is given partition {self.chosen[0]}, in generation {d['generation']} of the group.",
-                    because=self.crashed)  # fmt: skip
+        return self.tell(event, mine=self.chosen[0], because=self.crashed)
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
-        if [self.topic, self.chosen[0]] not in [list(each) for each in d["partitions"]]:
+        if not self._is_given(d):
             return None
         self._reader(event.node).next.pop(self.chosen[0], None)
-        return Told(f"{event.node} gives partition {self.chosen[0]} up.")
+        return self.tell(event, mine=self.chosen[0])
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> Told:
-        return Told(f"{d.get('client') or d['member']} is out of the group: {d['why']}.", because=self.crashed)
+        return self.tell(event, who=d.get("client") or d["member"], because=self.crashed)
 
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        held = self.in_hand.pop(event.node, [])
-        under_way = self.under_way.pop(event.node, None)
-        told = super()._see_NodeCrashed(event, d)
-        if event.node not in self.readers:
-            return told
-        self.crashed = event.id
-        held = [offset for offset in held if offset not in self.effects]
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        told, reader = super()._see_life(event, d), self.readers.get(event.node)
+        held = self.in_hand.pop(event.node, []) if event.kind in ("NodeCrashed", "ClientClosed") else []
+        if told and reader and event.kind == "NodeCrashed":
+            self.crashed = event.id
+            self._crash(told, event.node, [offset for offset in held if offset not in self.effects])
+        elif told and reader and event.kind == "NodeRestarted":
+            reader.next.pop(self.chosen[0], None)
+            told.sentence = f"{event.node} is back, and remembers nothing."
+        return told
+
+    def _crash(self, told: Told, node: str, held: Sequence[int]) -> None:
+        """What a reader forgets, and what stays."""
+        under_way = self.under_way.pop(node, None)
         done = [offset for offset in self.effects if self.committed is None or offset >= self.committed]
         if held:
-            told.sentence = f"{event.node} crashes, and forgets {records(held)}, which it had in hand."
+            told.sentence = f"{node} crashes, and forgets {records(held)}, which it had in hand."
         if under_way is not None and under_way != self.committed:
             told.sentence += f" Its commit of {under_way} may be on its way."
         if not held and done and self.table:
             told.sentence += f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed."
-        return told
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        if event.node in self.readers:
-            self.readers[event.node].next.pop(self.chosen[0], None)
-        told = super()._see_NodeRestarted(event, d)
-        if event.node in self.readers:
-            told.sentence = f"{event.node} is back, and remembers nothing."
-        return told
-
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        self.in_hand.pop(event.node, None)
-        return super()._see_ClientClosed(event, d)
 
     # -- who will never be read
 

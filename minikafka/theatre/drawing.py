@@ -13,7 +13,7 @@ from typing import Any
 
 Shape = dict[str, Any]
 
-# Two layouts: the width each is designed for. The player stretches them by at most a fifth (player.js: LAYOUTS).
+# Two layouts: the width each is designed for. The player stretches them by at most a fifth (stage.js: LEAST, MOST).
 WIDE, NARROW = 920, 560
 
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y", "room")
@@ -22,6 +22,7 @@ WORDS = (
     "act", "same",
 )  # fmt: skip
 
+LEAST_STRETCH = 0.8  # stage.js: LEAST; it brings places nearer to each other, but text keeps its size
 COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
 
 # Light and dark. player.css holds the same names; a test compares them.
@@ -68,6 +69,16 @@ def fit(text: str, width: float, size: float = 13, *, mono: bool = False, bold: 
     while text and text_width(text + "…", size, mono=mono, bold=bold) > width:
         text = text[:-1]
     return text + "…" if text else ""
+
+
+def has_room(text: str, room: float, size: float = 12, *, mono: bool = False, bold: bool = False) -> bool:
+    """Whether it can be read there on the narrowest page of a layout."""
+    return text_width(text, size, mono=mono, bold=bold) <= room * LEAST_STRETCH
+
+
+def fitting(texts: Sequence[str], room: float, size: float = 12, *, mono: bool = False, bold: bool = False) -> str:
+    """The first of them that has room, from the one that says most on; nothing where none has."""
+    return next((text for text in texts if has_room(text, room, size, mono=mono, bold=bold)), "")
 
 
 def wrap(words: str, room: float, size: float) -> list[str]:
@@ -128,14 +139,12 @@ class Drawing:
         lit = {*keys, *self.outlined}
         self.lit = {key for key in self.shapes if any(key == each or key.startswith(each + "/") for each in lit)}
 
-    def rect(
-        self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none", **more: Any
-    ) -> None:
+    def rect(self, key: str, x: float, y: float, w: float, h: float, fill: str = "none", line: str = "none",
+             **more: Any) -> None:  # fmt: skip
         self.add(key, "rect", x=x, y=y, w=w, h=h, fill=fill, line=line, **more)
 
-    def circle(
-        self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none", **more: Any
-    ) -> None:
+    def circle(self, key: str, x: float, y: float, r: float, fill: str = "none", line: str = "none",
+               **more: Any) -> None:  # fmt: skip
         self.add(key, "circle", x=x, y=y, r=r, fill=fill, line=line, **more)
 
     def line(self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet", **more: Any) -> None:
@@ -160,6 +169,29 @@ class Drawing:
             weight=600 if bold else None, anchor=None if anchor == "start" else anchor, **more,
         )  # fmt: skip
 
+    def note(self, key: str, x: float, y: float, text: str, anchor: str = "start", *, size: float = 12.5,
+             **more: Any) -> None:  # fmt: skip
+        """A caption: quiet, and a little smaller."""
+        self.text(key, x, y, text, "quiet", size=size, anchor=anchor, **more)
+
+    def number(self, key: str, x: float, y: float, text: str, ink: str = "quiet", *, bold: bool = True) -> None:
+        """A value at the end of a lane; x: where it ends."""
+        self.text(key, x, y, text, ink, size=12.5, mono=True, bold=bold, anchor="end")
+
+    def boxed(self, key: str, x: float, y: float, w: float, h: float, word: str, fill: str, ink: str = "ink", *,
+              line: str = "none", r: float = 9, bold: bool = True, **more: Any) -> float:  # fmt: skip
+        """A word in the middle of a rounded box; returns the box's width."""
+        self.rect(key, x, y, w, h, fill, line, r=r, **more)
+        self.text(key + "/word", x + w / 2, y + h / 2 + 4.5, word, ink, size=12, bold=bold, anchor="middle",
+                  fade=more.get("fade"))  # fmt: skip
+        return w
+
+    def disc(self, key: str, x: float, y: float, r: float, letter: str, number: int, size: float, **more: Any) -> None:
+        """An actor: its letter on its colour."""
+        self.circle(key, x, y, r, actor_colour(number), **more)
+        self.text(key + "/word", x, y + size * 0.36, letter, f"on{number % COLOURS + 1}", size=size, bold=True,
+                  anchor="middle")  # fmt: skip
+
     def cell(self, key: str, x: float, y: float, w: float, h: float, text: str = "", more: str = "", below: str = "",
              fill: str = "cell", line: str = "rule", ink: str = "ink", **more_attributes: Any) -> None:  # fmt: skip
         """A box that moves with its words as one shape: text in bold, more beside it (below it in a tall box), a
@@ -168,21 +200,19 @@ class Drawing:
         words = {"text": text or None, "more": fit(more, w * 0.82 - 8, 12.5) or None, "below": below or None}
         self.add(key, "cell", x=x, y=y, w=w, h=h, r=5, fill=fill, line=line, ink=ink, **words, **more_attributes)
 
+    def slot(self, key: str, x: float, y: float, w: float, h: float, offset: int) -> None:
+        """The empty place at a log's end."""
+        self.cell(key, x, y, w, h, below=str(offset), fill="none", line="ink", dash="2 3", weight=600,
+                  tip=f"the next record gets offset {offset}")  # fmt: skip
+
     def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:
-        """A state as a word in a rounded box; returns its width."""
-        width = text_width(text, 12, bold=True) + 18
-        self.rect(key, x, y, width, 19, fill, r=9, **more)
-        self.text(key + "/word", x + width / 2, y + 14, text, ink, size=12, bold=True, anchor="middle")
-        return width
+        """A state as a word in a rounded box, with room for it on the narrowest page; returns its width."""
+        return self.boxed(key, x, y, text_width(text, 12, bold=True) / LEAST_STRETCH + 10, 19, text, fill, ink, **more)
 
     def lamp(self, key: str, x: float, y: float, text: str, broken: bool, anchor: str = "start") -> float:
         """What must hold, in words: green while it does. Returns its width, for the narrowest stretch of a layout."""
-        width = text_width(text, 12, bold=True) * 1.15 + 18
-        left = x if anchor == "start" else x - width
-        self.rect(key, left, y, width, 19, "trouble" if broken else "good", r=9)
-        ink = "paper" if broken else "ink"
-        self.text(key + "/word", left + width / 2, y + 14, text, ink, size=12, bold=True, anchor="middle")
-        return width
+        width, look = text_width(text, 12, bold=True) * 1.15 + 18, ("trouble", "paper") if broken else ("good", "ink")
+        return self.boxed(key, x - width * (anchor == "end"), y, width, 19, text, *look)
 
     @property
     def bottom(self) -> int:

@@ -53,8 +53,9 @@ class JourneyRow(Row):
             key, words = f"lost/{self.key}/{first}", f"{up_to - first} lost"
             half = text_width(words, 13, bold=True) / 2
             middle = min(max((x + x2) / 2, self.x + half), self.right - half)
-            for end, at in (("", x), ("/from", x), ("/to", x2)):
-                self.d.line(key + end, at, y - 4 * bool(end), x2 if not end else at, y, "trouble", width=2)
+            self.d.line(key, x, y, x2, y, "trouble", width=2)
+            for end, at in (("/from", x), ("/to", x2)):
+                self.d.line(key + end, at, y - 4, at, y, "trouble", width=2)
             self.d.text(key + "/count", middle, y + 14, words, "trouble", bold=True, anchor="middle", halo="paper")
 
 
@@ -84,10 +85,10 @@ class Trays:
         items = [item for scene in scenes for reader in scene["space"]["readers"] for item in reader["saw"]]
         items = [item for item in items if item[2] is not None and item[5] == 1]
         self.widest = max((self._room(*self._words(item)) for item in items), default=28)
-        self.fullest: dict[str, list[Any]] = {name: [] for name in self.colours}
-        for reader in (reader for scene in scenes for reader in scene["space"]["readers"]):
-            if reader["name"] in self.fullest:
-                self.fullest[reader["name"]] = max(self.fullest[reader["name"]], reader["saw"], key=len)
+        seen = [(reader["name"], reader["saw"]) for scene in scenes for reader in scene["space"]["readers"]]
+        self.fullest: dict[str, list[Any]] = {
+            name: max((saw for whose, saw in seen if whose == name), key=len, default=[]) for name in self.colours
+        }
 
     def _words(self, item: Sequence[Any]) -> tuple[str, str]:
         partition, offset, letter, value, *_ = item
@@ -145,9 +146,9 @@ class Trays:
         count = f"{reader['seen']} read"
         d.rect(key + "/colour", left + 7, top + 7, 5, 13, colour, r=2)
         d.text(key + "/name", left + 17, top + 18, reader["name"], bold=True, room=w - 34 - text_width(count, 12))
-        d.text(key + "/count", left + w - 8, top + 18, count, "quiet", size=12, anchor="end")
+        d.note(key + "/count", left + w - 8, top + 18, count, "end", size=12)
         if not reader["saw"]:
-            d.text(key + "/nothing", left + 17, top + HEAD + 14, "nothing yet", "quiet", size=12)
+            d.note(key + "/nothing", left + 17, top + HEAD + 14, "nothing yet", size=12)
         slots, of_many = self._slots(d)
         pitch = (w - 8) / slots
         for item, at, span in last_lines(reader["saw"], slots, lines, of_many):

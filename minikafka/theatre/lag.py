@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import COLOURS, Drawing, actor_colour, actor_number, text_width, wrap
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, actor_colour, actor_number, has_room, text_width, wrap
 from minikafka.theatre.lag_story import LagStory, lasting
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
 HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26  # both charts, the lower one; a partition's lane
 LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
-TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
-TICKS_MS += [n * 3_600_000 for n in (1, 2, 6, 12)] + [n * 86_400_000 for n in (1, 2, 7, 30, 100, 1000)]
-TICK_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 RATES = (("second", 1000, 600_000), ("minute", 60_000, 86_400_000), ("hour", 3_600_000, 10**15))  # for how long a play
 
 
@@ -56,16 +53,14 @@ class LagPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [counted(len(space["partitions"]), "partition")]
-        parts += [f"{name} {state}" for name, state in space["members"].items() if state]
-        parts += [f"{counted(space['lost'], 'record')} lost"] if space["lost"] else []
-        return " · ".join([*parts, f"lag of all {sum(each['lags'][0] for each in space['partitions'])}"])
+        members = [f"{name} {state}" for name, state in space["members"].items() if state]
+        lost, lag = space["lost"], sum(each["lags"][0] for each in space["partitions"])
+        return dotted(counted(len(space["partitions"]), "partition"), *members,
+                      f"{counted(lost, 'record')} lost" if lost else "", f"lag of all {lag}")  # fmt: skip
 
     def summary(self, space: dict[str, Any]) -> str:
-        said = [
-            f"partition {each['partition']}: lag {each['lags'][0]}" + (", nobody reads it" if each["unread"] else "")
-            for each in space["partitions"]
-        ]
+        unread = {True: ", nobody reads it", False: ""}
+        said = [f"partition {p['partition']}: lag {p['lags'][0]}{unread[p['unread']]}" for p in space["partitions"]]
         return "; ".join(said) or "nothing yet"
 
     # -- draw
@@ -84,7 +79,7 @@ class LagPlay(Play):
         pitch = min(TALLEST, max(LEAST, LANES // many))
         top = 42.0 if d.narrow else 24.0
         chart = Field(left, right, top, top + max(HEIGHT - many * pitch, 90), self.first, self.last, self.highest)
-        d.text("name/records", left - 6, 12, "records", "quiet", size=12, anchor="end")
+        d.note("name/records", left - 6, 12, "records", "end", size=12)
         self._rates(d, scenes, left)
         self._grid(d, "grid", chart, 4, 0)
         self._lines(d, scenes, chart)
@@ -96,7 +91,8 @@ class LagPlay(Play):
             self._partition(d, scenes, row, each, lane)
         bottom = y + many * pitch
         d.cursor(chart.x(now), top - 4, bottom - 4)
-        self._axis(d, bottom + 8, chart, now)
+        times = round_times(self.first, self.last, now, 5 if d.narrow else 8)
+        draw_times(d, bottom + 12, ((at, chart.x(at), words) for at, words in times))
 
     def _rates(self, d: Drawing, scenes: Sequence[Scene], left: float) -> None:
         """Slopes in words."""
@@ -120,8 +116,7 @@ class LagPlay(Play):
         for records in range(least * step, field.most + 1, step):
             y = field.y(records)
             d.line(f"{key}/{records}", field.left, y, field.right, y, "rule", width=1, fade=0.7)
-            d.text(f"{key}/{records}/number", field.left - 6, y + 4, f"{records:,}", "quiet", size=12, mono=True,
-                   anchor="end")  # fmt: skip
+            d.note(f"{key}/{records}/number", field.left - 6, y + 4, f"{records:,}", "end", size=12, mono=True)
 
     def _lines(self, d: Drawing, scenes: Sequence[Scene], field: Field) -> None:
         sums = [(scene["at"], _sums(scene)) for scene in scenes]
@@ -155,14 +150,14 @@ class LagPlay(Play):
                 continue
             words = LINES[name].removesuffix(" offset") if d.narrow else LINES[name]
             value = "none" if name == "committed" and now["nothing"] else f"{now[name]:,}"
-            d.text(f"name/{name}", x, y + 4, words, "quiet", size=12, room=room - 44)
-            d.text(f"name/{name}/value", d.width, y + 4, value, mono=True, size=12.5, anchor="end")
+            d.note(f"name/{name}", x, y + 4, words, size=12, room=room - 44)
+            d.number(f"name/{name}/value", d.width, y + 4, value, "ink", bold=False)
 
     def _catching(self, d: Drawing, space: dict[str, Any], field: Field, now: int) -> None:
         """Between the charts: how long it took until nothing waited any more."""
         y = field.bottom + 13
-        d.text("name/of", field.right + 16, y + 5, "lag", "quiet", size=12.5, bold=True)
-        d.text("name/handed", d.width, y + 5, "to hand over", "quiet", size=12.5, anchor="end")
+        d.note("name/of", field.right + 16, y + 5, "lag", bold=True)
+        d.note("name/handed", d.width, y + 5, "to hand over", "end")
         since = min([now + 1, *space["catching"]])
         ended = [span for span in space["caught_up"] if span[1] < since]
         spans = [(begin, end, f"caught up in {lasting(end - begin)}") for begin, end in ended]
@@ -192,7 +187,7 @@ class LagPlay(Play):
         room = field.left - x - (6 if alone else 14 + text_width(f"{field.most:,}", 12, mono=True) / LEAST_STRETCH)
         if not nobody:
             self._reader(d, key, now["owner"], (x, beside), room - 14)
-        elif text_width("nobody", 12, bold=True) <= room * LEAST_STRETCH:
+        elif has_room("nobody", room, bold=True):
             d.text(key + "/owner", x, beside, "nobody", ink, size=12, bold=True)
         else:
             d.circle(key + "/nobody", x + 9, beside - 4, 8.5, "none", ink, dash="3 3", width=1.5, tip="nobody reads it")
@@ -200,18 +195,17 @@ class LagPlay(Play):
             self._step(d, f"{key}/{number}", (field.x(begin), field.x(end)), field, each)
         ink = "trouble" if now["unread"] and now["lags"][0] else "ink"
         d.text(key + "/lag", field.right + 16, y + 13, f"{now['lags'][0]:,}", ink, mono=True, bold=True, size=14)
-        d.text(key + "/handed", d.width, y + 13, f"{now['lags'][1]:,}", "quiet", mono=True, size=12.5, anchor="end")
+        d.number(key + "/handed", d.width, y + 13, f"{now['lags'][1]:,}", bold=False)
 
     def _reader(self, d: Drawing, key: str, name: str, place: tuple[float, float], room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
-        (x, y), number = place, self._number(name)
+        (x, y), number = place, actor_number(name, self.cast["members"])
         letter = name.split(" ")[-1]
         if len(letter) > 1:
             d.circle(key + "/reader", x + 5, y - 4, 5, actor_colour(number), tip=name)
-            d.text(key + "/owner", x + 14, y, name, "quiet", size=12, room=room)
+            d.note(key + "/owner", x + 14, y, name, size=12, room=room)
             return
-        d.circle(key + "/reader", x + 9, y - 4, 8.5, actor_colour(number), tip=name)
-        d.text(key + "/owner", x + 9, y, letter, f"on{number % COLOURS + 1}", size=12, bold=True, anchor="middle")
+        d.disc(key + "/reader", x + 9, y - 4, 8.5, letter, number, 12, tip=name)
 
     def _steps(self, scenes: Sequence[Scene], row: int, field: Field) -> list[tuple[int, int, dict[str, Any]]]:
         """(from, until, state) of one partition, a step as long as it looks the same; up to the cursor."""
@@ -232,21 +226,10 @@ class LagPlay(Play):
         elif lag and not each["owner"]:
             d.rect(key, x[0], top, w, lag, "none", "gone", dash="4 3", tip=tip + " · nobody has begun to read")
         elif lag:
-            colour = actor_colour(self._number(each["owner"]))
+            colour = actor_colour(actor_number(each["owner"], self.cast["members"]))
             d.rect(key, x[0], top, w, max(lag - waiting, 0), colour, fade=0.4, tip=tip)
             if waiting:
                 d.rect(key + "/wait", x[0], field.bottom - waiting, w + 0.4, waiting, colour, tip=tip)
-
-    def _number(self, name: str) -> int:
-        return actor_number(name, self.cast["members"])
-
-    def _axis(self, d: Drawing, y: float, field: Field, until: int) -> None:
-        """Round times, as far as the cursor has come."""
-        tick = next((ms for ms in TICKS_MS if (self.last - self.first) / ms <= (5 if d.narrow else 8)), TICKS_MS[-1])
-        unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
-        for at in range(-(-self.first // tick) * tick, until + 1, tick):
-            words = f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}"
-            d.text(f"time/axis/{at}", field.x(at), y + 4, words, "quiet", size=12, mono=True, anchor="middle")
 
 
 def _sums(scene: Scene) -> dict[str, int]:

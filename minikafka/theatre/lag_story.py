@@ -11,11 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.theatre.casting import busiest_group, busiest_partitions, busiest_topic, groups_of_members
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.text import capital, counted
 from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
+SAYS = {
+    "PartitionsAssigned": Says("{node} is given {mine}, in generation {generation}.", first="generation {generation}"),
+    "PartitionsRevoked": Says("{node} gives up {mine}."),
+    "PartitionsLost": Says("{node} gives up {mine}."),
+    "ProcessingSlowed": Says("{node} needs {processing_ms} ms for each record from now on.", "{node} is slow", True),
+    "ClientClosed": Says("{node} closes.{unread}", "{node} closed"),
+    "NodeCrashed": Says("{node} crashes.{unread}", "{node} crashed", True),
+    "NodeFrozen": Says("{node} is frozen: it does nothing and hears nothing.{unread}", "{node} frozen", True),
+    "NodeRestarted": Says("{node} is back.", "{node} is back"),
+    "NodeThawed": Says("{node} goes on.", "{node} is back"),
+}
 A_BACKLOG = 10  # records that wait: with fewer there is nothing to catch up with
 
 
@@ -45,13 +56,12 @@ class Followed:
 
 class LagStory(Story):
     name = "lag"
+    says = SAYS
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, group: str | None = None,
                  partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
-        commits = [
-            event for event in trace if event.kind == "OffsetCommitted" and group in (None, event.detail["group"])
-        ]
+        commits = [e for e in trace if e.kind == "OffsetCommitted" and group in (None, e.detail["group"])]
         self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
         self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
@@ -64,11 +74,8 @@ class LagStory(Story):
         self.caught_up: list[list[int]] = []  # from when to when
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "group": self.group or "the group",
-            "partitions": self.chosen,
-            "members": list(self.members),
-        }
+        who = {"group": self.group or "the group", "partitions": self.chosen, "members": list(self.members)}
+        return super().cast() | who
 
     def is_mine(self, event: Event) -> bool:
         d = event.detail
@@ -82,9 +89,8 @@ class LagStory(Story):
         partition = self.followed[d["partition"]]
         partition.log_end_offset = d["last_offset"] + 1
         count = d["last_offset"] - d["base_offset"] + 1
-        many = "a record" if count == 1 else f"{count} records"
         waits = "" if partition.owner else " Nobody reads it." if self.members else ""
-        return Told(f"{capital(many)} more in partition {d['partition']}: the log ends at "
+        return Told(f"{capital(counted(count, 'record', 'a'))} more in partition {d['partition']}: the log ends at "
                     f"{partition.log_end_offset}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
 
     def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
@@ -102,13 +108,12 @@ class LagStory(Story):
         waits = partition.lags()[1]
         if not waits and partition.behind_since is not None and partition.done_at is None:
             partition.done_at = partition.position
-        told = Told(f"{event.node} is handed {counted(count, 'record')} of partition {d['partition']}: "
-                    f"{waits} are left to hand over.")  # fmt: skip
         if again and count >= A_BACKLOG:
-            told.sentence = f"{event.node} is handed the same {count} records again: nothing was committed."
-            told.chapter = self.once("the same records again")
-            told.light = ["lines", "name", "lag"] if told.chapter else ()
-        return told
+            chapter = self.once("the same records again")
+            return Told(f"{event.node} is handed the same {count} records again: nothing was committed.", chapter,
+                        light=["lines", "name", "lag"] if chapter else ())  # fmt: skip
+        many = counted(count, "record")
+        return Told(f"{event.node} is handed {many} of partition {d['partition']}: {waits} are left to hand over.")
 
     def _reads(self, event: Event, number: int) -> None:
         """Somebody reads the partition from now on."""
@@ -140,8 +145,8 @@ class LagStory(Story):
         before, waits = partition.lags()
         partition.committed = d["offset"]
         lag = partition.lags()[0]
-        told = Told(f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}.",
-                    self.once("first commit"))  # fmt: skip
+        words = f"{self.group} has committed {d['offset']} in partition {d['partition']}: its lag is {lag}."
+        told = Told(words, self.once("first commit"))
         at_once = len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits
         if at_once and self.once("the lag falls"):
             told.chapter = "the lag falls"
@@ -172,51 +177,36 @@ class LagStory(Story):
             self._reads(event, partition)
         if not mine:
             return None
-        return Told(f"{event.node} is given {_partitions(mine)}, in generation {d['generation']}.",
-                    self.once(f"generation {d['generation']}"))  # fmt: skip
+        return self.tell(event, mine=_partitions(mine))
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self._mine(d["partitions"])
         for partition in mine:
             self._leave(partition, event.node)
-        return Told(f"{event.node} gives up {_partitions(mine)}.") if mine else None
+        return self.tell(event, mine=_partitions(mine)) if mine else None
 
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
         if event.node in self.members:
             self.members[event.node] = "slow"
-        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow",
-                    True)  # fmt: skip
+        return self.tell(event)
 
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "crashed", f"{event.node} crashes.")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", f"{event.node} is back.")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
-        for number, each in self.followed.items():
-            if each.owner == event.node:
-                self._reads(event, number)
-        return self._state(event, "", f"{event.node} goes on.")
-
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        return self._state(event, "closed", f"{event.node} closes.") if event.node in self.members else None
-
-    def _state(self, event: Event, state: str, sentence: str) -> Told:
-        left = [p for p, each in self.followed.items() if each.owner == event.node]
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        """Of a crash and a close the group hears later; nobody reads what the member had from now on."""
+        state, unread = LIVES[event.kind], ""
+        held = [p for p, each in self.followed.items() if each.owner == event.node]
         if event.node in self.members:
             self.members[event.node] = state
-            if state in ("crashed", "closed"):
-                for partition in left:
-                    self._leave(partition, event.node)
-            if left and state:
-                sentence += f" Nobody reads {_partitions(left)}."
-        return Told(sentence, f"{event.node} {state or 'is back'}", state in ("crashed", "frozen"))
+            unread = f" Nobody reads {_partitions(held)}." if held and state else ""
+        elif state == "closed":
+            return None
+        for partition in held:
+            if event.kind == "NodeThawed":
+                self._reads(event, partition)
+            elif state in ("crashed", "closed") and event.node in self.members:
+                self._leave(partition, event.node)
+        return self.tell(event, unread=unread)
 
     def _leave(self, partition: int, node: str) -> None:
         each = self.followed[partition]

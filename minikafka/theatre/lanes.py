@@ -7,20 +7,22 @@ shown as a break, so that a retention of a minute does not squeeze three millise
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, text_width
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
 
 LANE, GAP = 17, 4  # height of a lane, space between two
-LEAST_STRETCH = 0.8  # player.js: LEAST; it brings places nearer to each other, but text keeps its size
 DAY_MS = 24 * HOUR_MS
+TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
+TICKS_MS += [n * HOUR_MS for n in (1, 2, 6, 12)] + [n * DAY_MS for n in (1, 2, 7, 30, 100, 1000)]
+TICK_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", 60_000), ("s", 1000))
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times under the lanes say so
 
@@ -28,6 +30,24 @@ MOST_BREAKS = 8  # that are marked; where nearly every silence is cut, the times
 def in_days(ms: Sequence[int]) -> bool:
     """Whether the story lasts for days: then nobody asks for its seconds."""
     return bool(ms) and ms[-1] - ms[0] >= 3 * DAY_MS
+
+
+def draw_times(d: Drawing, y: float, times: Iterable[tuple[int, float, str]]) -> None:
+    """Under an axis: (what makes its key, x, words) of each moment, as far as they don't meet the one before."""
+    after, said = -1000.0, ""
+    for key, x, words in times:
+        half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
+        if x - half >= after and words != said:
+            d.note(f"time/axis/{key}", x, y, words, "middle", size=12, mono=True)
+            after, said = x + half + 10, words
+
+
+def round_times(first_ms: int, last_ms: int, now_ms: int, most: int) -> list[tuple[int, str]]:
+    """Round moments up to now, and their words: at most so many from the first to the last one."""
+    tick = next((ms for ms in TICKS_MS if (last_ms - first_ms) / ms <= most), TICKS_MS[-1])
+    unit, ms = next((each for each in TICK_UNITS if tick >= each[1]), TICK_UNITS[-1])
+    begin = -(-first_ms // tick) * tick
+    return [(at, f"{at / ms:.{0 if tick >= 1000 else 1}f} {unit}") for at in range(begin, now_ms + 1, tick)]
 
 
 def times(ms: Sequence[int]) -> list[str]:
@@ -88,9 +108,7 @@ class Lanes:
                 needs[step] = max(needs[step], 20.0 + text_width(mark["text"], 12, mono=True) if mark["text"] else 0)
         return needs
 
-    def draw(
-        self, d: Drawing, y: float, rows: Sequence[Lane], step: int, *, caption: str = "", numbers: str = ""
-    ) -> None:
+    def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
         left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
         xs, breaks = self.positions(left + 6, right)
         top = y + 13
@@ -99,53 +117,29 @@ class Lanes:
         bottom = top + len(rows) * (LANE + GAP) - GAP
         for cut in breaks:
             if cut <= step and len(breaks) <= MOST_BREAKS:
-                x = (xs[cut - 1] + xs[cut]) / 2
-                d.path(
-                    f"time/break/{cut}",
-                    x,
-                    top - 3,
-                    f"M-3,0 v{bottom - top + 6} M3,0 v{bottom - top + 6}",
-                    line="rule",
-                    dash="2 3",
-                )
+                x, down = (xs[cut - 1] + xs[cut]) / 2, f"v{bottom - top + 6}"
+                d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 {down} M3,0 {down}", line="rule", dash="2 3")
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
-            self._axis(d, bottom + 17, xs, step)
+            draw_times(d, bottom + 17, zip(range(step + 1), xs, self.words, strict=False))
 
-    def _lane(
-        self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], step: int
-    ) -> None:
+    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float],
+              step: int) -> None:  # fmt: skip
         key = f"time/lane/{key_part(lane.key)}"
         d.text(key + "/name", left - 8, y + 13, lane.name, bold=True, anchor="end", room=left - 10)
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
-        follow = [*(xs[at] for at, _ in marks), right][1:]
-        fits = [
-            text_width(mark["text"], 12, mono=True) + 10 <= f - xs[at]
-            for (at, mark), f in zip(marks, follow, strict=True)
-        ]
-        letters = all(
-            fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3
-        )  # all of them or none
-        for number, (at, mark) in enumerate(marks):
+        ends = [*(xs[at] for at, _ in marks), right][1:]
+        fits = [text_width(mark["text"], 12, mono=True) + 10 <= end - xs[at]
+                for (at, mark), end in zip(marks, ends, strict=True)]  # fmt: skip
+        short = all(fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3)
+        for number, (at, mark) in enumerate(marks):  # letters: all of them or none
             if at > step:
                 break
-            colour = "trouble" if mark.get("trouble") else lane.colour
-            of = mark.get("of")
-            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, tip=mark.get("tip"),
-                   same=mark.get("same"))  # fmt: skip
-            words = mark["text"]
-            if words and fits[number] and (letters or len(words) > 3):
-                ink = "trouble" if mark.get("trouble") else "ink"
+            colour, ink = ("trouble", "trouble") if mark.get("trouble") else (lane.colour, "ink")
+            of, words = mark.get("of"), mark["text"]
+            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, same=mark.get("same"))
+            if words and fits[number] and (short or len(words) > 3):
                 d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
-        ink = "trouble" if lane.trouble else "quiet"
-        d.text(key + "/number", d.width, y + 13, lane.number, ink, mono=True, bold=True, size=12.5, anchor="end")
+        d.number(key + "/number", d.width, y + 13, lane.number, "trouble" if lane.trouble else "quiet")
 
-    def _axis(self, d: Drawing, y: float, xs: Sequence[float], step: int) -> None:
-        after, said = -1000.0, ""
-        for at, x in enumerate(xs[: step + 1]):
-            words = self.words[at]
-            half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
-            if x - half >= after and words != said:
-                d.text(f"time/axis/{at}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
-                after, said = x + half + 10, words

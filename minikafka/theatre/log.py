@@ -17,8 +17,8 @@ from minikafka.theatre.journey_story import JourneyStory
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import lane_of
 from minikafka.theatre.play import Play
-from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Style
-from minikafka.theatre.text import counted
+from minikafka.theatre.row import LARGE, MIDDLE, SMALL, TALL, Reader, Style, lines_needed
+from minikafka.theatre.text import counted, dotted
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 
@@ -31,50 +31,41 @@ class LogPlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        space = scene["space"]
-        on_disk = _on_disk(space)
-        parts = [f"{counted(on_disk, 'segment')} on disk"] if self.cast["rolls"] else []
-        if len(self.cast["chosen"]) > 1 or space["partition_count"] > 1:
-            parts.append(f"{space['partition_count'] or len(self.cast['chosen'])} partitions")
-            if len(self.cast["chosen"]) < space["partition_count"]:
-                parts.append(f"{len(self.cast['chosen'])} of them shown")
-        if space["readers"]:
-            parts.append(counted(len(space["readers"]), "reader"))
-        parts += [f"{node} {state}" for node, state in space["down"].items()]
-        if self.cast["legend"] and not self.cast["one_key"]:
-            parts.append(self.cast["legend"])
-        return " · ".join(parts)
+        space, shown = scene["space"], len(self.cast["chosen"])
+        several = shown > 1 or space["partition_count"] > 1
+        return dotted(
+            f"{counted(_on_disk(space), 'segment')} on disk" if self.cast["rolls"] else "",
+            f"{space['partition_count'] or shown} partitions" if several else "",
+            f"{shown} of them shown" if several and shown < space["partition_count"] else "",
+            counted(len(space["readers"]), "reader") if space["readers"] else "",
+            *(f"{node} {state}" for node, state in space["down"].items()),
+            "" if self.cast["one_key"] else self.cast["legend"],
+        )
 
     def summary(self, space: dict[str, Any]) -> str:
         parts = []
         for log in space["partitions"]:
             start, end = log["log_start_offset"], log["log_end_offset"]
-            held = (
-                "empty" if start == end else f"offsets {start} to {end - 1}" if end - start > 1 else f"offset {start}"
-            )
-            parts.append(f"partition {log['partition']}: {held}")
+            held = f"offset {start}" if end - start == 1 else f"offsets {start} to {end - 1}"
+            parts.append(f"partition {log['partition']}: {'empty' if start == end else held}")
         for reader in space["readers"]:
-            places = [
-                f"{offset} in partition {p}" if len(self.cast["chosen"]) > 1 else str(offset)
-                for p, offset in reader["next"].items()
-            ]
-            parts.append(
-                f"{reader['name']} reads {', '.join(places)} next"
-                + (f" ({reader['state']})" if reader["state"] else "")
-            )
+            places = [str(offset) for offset in reader["next"].values()]
+            if len(self.cast["chosen"]) > 1:
+                places = [f"{offset} in partition {p}" for p, offset in reader["next"].items()]
+            state = f" ({reader['state']})" if reader["state"] else ""
+            parts.append(f"{reader['name']} reads {', '.join(places)} next{state}")
             spans = [span for log in space["partitions"] for span in log["lost"] if span[2] == reader["name"]]
             parts += [f"{sum(up_to - first for first, up_to, _ in spans)} lost to it"] if spans else []
         return "; ".join(parts) or "nothing yet"
 
     # -- draw
 
+    call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
+
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.trays = Trays(self.cast, scenes)
-        self.call_outs = {WIDE: 0, NARROW: 0}  # lines of reader labels that a partition needs
-        for scene in scenes if self.cast["readers"] else ():
-            for width in self.call_outs:
-                levels = [level for row in self._partitions(Drawing(width), scene) for _, level in row.places()]
-                self.call_outs[width] = max(self.call_outs[width], *(level + 1 for level in levels), 1)
+        if self.cast["readers"]:
+            self.call_outs = lines_needed(self._partitions, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene, several = scenes[-1], len(self.cast["chosen"]) > 1
@@ -157,13 +148,10 @@ class LogPlay(Play):
         rows = [Lane("written", "written", "quiet", counted(written, "record"))]
         seen = {reader["name"]: reader for reader in space["readers"]}
         for name, colour in self.cast["readers"].items():
-            reader = seen.get(name)
-            if reader is None:
-                rows.append(Lane(lane_of(name), ""))
-                continue
-            refused = bool(reader["refused"])
-            number = "out of range" if refused else f"lag {sum(reader['lag'].values())}"
-            rows.append(Lane(lane_of(name), name, colour, number, refused))
+            reader = seen.get(name, {"refused": {}, "lag": {}})
+            number = "out of range" if reader["refused"] else f"lag {sum(reader['lag'].values())}"
+            lane = Lane(lane_of(name), name, colour, number, bool(reader["refused"]))
+            rows.append(lane if name in seen else Lane(lane_of(name), ""))
         if "log" in self.lanes.marks:
             on_disk = _on_disk(space)
             rows.append(Lane("log", "log", "ink", counted(on_disk, "segment") if self.cast["rolls"] else ""))
@@ -173,11 +161,8 @@ class LogPlay(Play):
 def _reader(reader: dict[str, Any], log: dict[str, Any], colour: str, short: bool) -> Reader:
     partition = str(log["partition"])
     offset, refused = reader["next"][partition], reader["refused"].get(partition)
-    words = refused or f"lag {reader['lag'][partition]}"
-    if not short:
-        words = f"next {offset} · {words}"
-    if reader["state"]:
-        words += f" · {reader['state']}"
+    lag = refused or f"lag {reader['lag'][partition]}"
+    words = dotted("" if short else f"next {offset}", lag, reader["state"])
     return Reader(reader["name"], offset, words, colour, bool(refused), bool(reader["state"]))
 
 
@@ -198,4 +183,4 @@ def _margin(d: Drawing, log: dict[str, Any], left: float, right: float, y: float
     start = f"start {log['log_start_offset']}" if log["log_start_offset"] else ""
     d.text(f"name/{partition}", left, y + 20, f"P{partition}", mono=True, bold=True)
     for key, at, words in (("end", 12, f"end {log['log_end_offset']}"), ("start", 28, start)):
-        d.text(f"{key}/{partition}", right, y + at, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note(f"{key}/{partition}", right, y + at, words, "end", mono=True)

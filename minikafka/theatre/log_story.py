@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic
+from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
 from minikafka.theatre.drawing import actor_colour, actor_number
-from minikafka.theatre.keys import legend, letters
 from minikafka.theatre.partition import PartitionLog
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import capital, quoted
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
+from minikafka.theatre.text import capital, counted, quoted
 from minikafka.trace import Event
 
+SAYS = {
+    "TopicCreated": Says("Topic {topic} is created with {many}. Nothing is written yet."),
+    "PartitionsCreated": Says("{topic} grows from {was} to {partitions} partitions. What is written stays.",
+                              "{partitions} partitions", mark=("log", "{was} → {partitions}")),
+    "TopicDeleted": Says("Topic {topic} is deleted, with all its records.", "topic deleted"),
+    "HighWatermarkAdvanced": Says("The high watermark{where} is {high_watermark}: consumers may read up to there."),
+    "SegmentRolled": Says("A new segment begins at offset {base_offset}{where}, the last is closed: {why}.",
+                          first="first roll", mark=("log", "roll")),
+    "SegmentDeleted": Says("The segment with {offsets}{where} is deleted as a whole: {why}.", mark=("log", "delete")),
+    "LogStartOffsetAdvanced": Says("The log start offset{where} moves to {log_start_offset}: {why}.",
+                                   "the log start moves", mark=("log", "start {log_start_offset}")),
+    "LogTruncated": Says("The log{where} is cut: it ends at offset {log_end_offset} now.", "the log is cut", True),
+    "LogRecovered": Says("{node} recovers the log{where} up to offset {log_end_offset}: {dropped_bytes} bytes are "
+                         "dropped, because {why}.", "recovery"),
+    "BatchRefused": Says("{node} refuses a batch from {asker} with {error}: {message}.", "{error}", True,
+                         mark=("written", "refused", True)),
+    "PositionReset": Says("{node} {verb} at offset {offset}{where}: {why}."),
+    "PositionSought": Says("{node} seeks: it stands before offset {offset}{where} now.", first="{node} seeks"),
+    "FetchRefused": Says("{who} asks for offset {offset}{where}{gone}. The broker answers {error}{number}.",
+                         "{error}", True),
+    "ClientClosed": Says("{node} closes."),
+    "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
+    "NodeRestarted": Says("{node} is back.", "{node} is back"),
+    "NodeFrozen": Says("{node} is frozen: it does nothing and hears nothing.", "{node} is frozen"),
+    "NodeThawed": Says("{node} goes on."),
+    "NodeStopped": Says("{node} stops: {message}.", "{node} stops", True),
+}  # fmt: skip
 MOST_PARTITIONS = 6
 OWN_LANES = ("written", "log", "commits", "effects")
 
@@ -38,15 +64,10 @@ class Position:
 
 class LogStory(Story):
     name = "log"
+    says: ClassVar[Mapping[str, Says]] = SAYS
 
-    def __init__(
-        self,
-        trace: Sequence[Event],
-        *,
-        topic: str | None = None,
-        partitions: Sequence[int] | None = None,
-        **options: Any,
-    ):
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partitions: Sequence[int] | None = None,
+                 **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         self.topic = topic or busiest_topic(trace)
         mine = [event for event in trace if event.detail.get("topic") == self.topic]
@@ -59,22 +80,15 @@ class LogStory(Story):
         self.readers: dict[str, Position] = {}
         self.clients_speak = any(event.kind == "RecordsPolled" for event in trace)
         self.rolls = any(event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine)
-        self.down: dict[str, str] = {}
         self.moved_start: dict[int, tuple[str, int]] = {}
-        one = len(self.chosen) == 1
-        self.title = f"Partition {self.chosen[0]} of {self.topic}" if one else f"The partitions of {self.topic}"
-        if not self.topic:
-            self.title = "The log"
+        which = f"Partition {self.chosen[0]}" if len(self.chosen) == 1 else "The partitions"
+        self.title = f"{which} of {self.topic}" if self.topic else "The log"
         self.most = _longest(mine)
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "chosen": self.chosen,
-            "most": self.most,
-            "rolls": self.rolls,
-            "legend": legend(self.letters),
-            "readers": {reader.name: reader.colour for reader in self.readers.values()},
-        }
+        colours = {reader.name: reader.colour for reader in self.readers.values()}
+        who = {"legend": legend(self.letters), "readers": colours}
+        return super().cast() | self.shown("chosen", "most", "rolls") | who
 
     def space(self) -> Space:
         readers = self.readers.values()
@@ -92,7 +106,7 @@ class LogStory(Story):
                 }
                 for reader in readers
             ],
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
+            "down": self.away,
         }
 
     # -- fold
@@ -103,6 +117,11 @@ class LogStory(Story):
             return False
         return d["partition"] in self.chosen if "partition" in d else bool(self.chosen)
 
+    def details(self, event: Event) -> dict[str, Any]:
+        partition = event.detail.get("partition")
+        where = "" if partition is None else self._where(partition)
+        return super().details(event) | {"where": where, "asker": self.asker(event) or "a producer"}
+
     def _log(self, partition: int) -> PartitionLog:
         return self.logs.setdefault(partition, PartitionLog(partition))
 
@@ -111,27 +130,15 @@ class LogStory(Story):
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
-        for partition in self.chosen:
-            if partition < self.count:
-                self._log(partition)
-        many = "one partition" if self.count == 1 else f"{self.count} partitions"
-        return Told(f"Topic {self.topic} is created with {many}. Nothing is written yet.")
+        for partition in (each for each in self.chosen if each < self.count):
+            self._log(partition)
+        return self.tell(event, many=counted(self.count, "partition", "one"))
 
-    def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
-        self.count = d["partitions"]
-        for partition in self.chosen:
-            if partition < self.count:
-                self._log(partition)
-        text = f"{d['was']} → {d['partitions']}"
-        return Told(
-            f"{self.topic} grows from {d['was']} to {d['partitions']} partitions. What is written stays.",
-            chapter=f"{d['partitions']} partitions",
-            marks=self.mark("log", text),
-        )
+    _see_PartitionsCreated = _see_TopicCreated
 
     def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
         self.logs.clear()
-        return Told(f"Topic {self.topic} is deleted, with all its records.", chapter="topic deleted")
+        return self.tell(event)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         log, first, last = self._log(d["partition"]), d["base_offset"], d["last_offset"]
@@ -156,91 +163,57 @@ class LogStory(Story):
 
     def _written(self, d: Detail) -> str:
         first, last, records = d["base_offset"], d["last_offset"], d.get("records")
+        many = f"+{last - first + 1}"
         if len(self.chosen) > 1:
-            what = records[0][2] if first == last and records and records[0][2] else f"+{last - first + 1}"
+            what = records[0][2] if first == last and records and records[0][2] else many
             return f"{what[:12]} → P{d['partition']}"
-        return (
-            "".join(self.letters[record[1]] for record in records)
-            if records and last - first < 3
-            else f"+{last - first + 1}"
-        )
+        return "".join(self.letters[record[1]] for record in records) if records and last - first < 3 else many
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
         log = self._log(d["partition"])
         log.high_watermark = d["high_watermark"]
         if log.high_watermark > log.log_end_offset:  # the append that raised it is told next
             return None
-        if event.at == log.appended_at and log.high_watermark == log.log_end_offset:
-            return QUIETLY
-        return Told(
-            f"The high watermark{self._where(d['partition'])} is {log.high_watermark}: consumers may read up to there."
-        )
+        at_once = event.at == log.appended_at and log.high_watermark == log.log_end_offset
+        return QUIETLY if at_once else self.tell(event)
 
     def _see_SegmentRolled(self, event: Event, d: Detail) -> Told:
         self._log(d["partition"]).roll(d["base_offset"])
-        return Told(
-            f"A new segment begins at offset {d['base_offset']}{self._where(d['partition'])}, the last is closed: "
-            f"{d['why']}.",
-            self.once("first roll"),
-            marks=self.mark("log", "roll"),
-        )
+        return self.tell(event)
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
         self._log(d["partition"]).delete_segment(d["base_offset"])
         self.moved_start[d["partition"]] = event.id
-        offsets = span_of(range(d["base_offset"], d["next_offset"]))
-        return Told(
-            f"The segment with {offsets}{self._where(d['partition'])} is deleted as a whole: {d['why']}.",
-            self.once(f"deletion at {event.at}") and "a segment is deleted",
-            marks=self.mark("log", "delete"),
-        )
+        told = self.tell(event, offsets=span_of(range(d["base_offset"], d["next_offset"])))
+        told.chapter = self.once(f"deletion at {event.at}") and "a segment is deleted"
+        return told
 
     def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
         log = self._log(d["partition"])
-        already = log.log_start_offset == d["log_start_offset"]
-        log.log_start_offset = d["log_start_offset"]
-        if already:
+        if log.log_start_offset == d["log_start_offset"]:
             return QUIETLY
+        log.log_start_offset = d["log_start_offset"]
         self.moved_start[d["partition"]] = event.id
-        return Told(
-            f"The log start offset{self._where(d['partition'])} moves to {d['log_start_offset']}: {d['why']}.",
-            "the log start moves",
-            marks=self.mark("log", f"start {d['log_start_offset']}"),
-        )
+        return self.tell(event)
 
     def _see_LogTruncated(self, event: Event, d: Detail) -> Told:
         self._log(d["partition"]).truncate(d["log_end_offset"])
-        return Told(
-            f"The log{self._where(d['partition'])} is cut: it ends at offset {d['log_end_offset']} now.",
-            "the log is cut",
-            True,
-        )
+        return self.tell(event)
 
     def _see_LogRecovered(self, event: Event, d: Detail) -> Told | None:
         log = self._log(d["partition"])
         if log.log_end_offset == d["log_end_offset"] and not d["dropped_bytes"]:
             return None
         log.truncate(d["log_end_offset"])
-        return Told(
-            f"{event.node} recovers the log{self._where(d['partition'])} up to offset {d['log_end_offset']}: "
-            f"{d['dropped_bytes']} bytes are dropped, because {d['why']}.",
-            "recovery",
-            d["dropped_bytes"] > 0,
-        )
-
-    def _see_BatchRefused(self, event: Event, d: Detail) -> Told:
-        return Told(
-            f"{event.node} refuses a batch from {self.asker(event) or 'a producer'} with {d['error']}: {d['message']}.",
-            d["error"], True, marks=self.mark("written", "refused", True),
-        )  # fmt: skip
+        told = self.tell(event)
+        told.trouble = d["dropped_bytes"] > 0
+        return told
 
     # -- fold: readers
 
     def _reader(self, name: str) -> Position:
-        if name not in self.readers:
-            colour = actor_colour(actor_number(name, [*self.readers, name]))
-            self.readers[name] = Position(name, colour)
-        return self.readers[name]
+        colour = actor_colour(actor_number(name, [*self.readers, name]))
+        return self.readers.setdefault(name, Position(name, colour))
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         return self._reads(event, event.node, d["partition"], [record[0] for record in d["records"]], d["position"])
@@ -259,12 +232,12 @@ class LogStory(Story):
         reader.next[partition] = position
         reader.refused.pop(partition, None)
         lag = log.log_end_offset - position
-        span = span_of(offsets)
+        span, where = span_of(offsets), self._where(partition)
         values = [log.records[o][3] for o in offsets if o in log.records]
         what = f" {quoted(values[0], 30)}," if len(offsets) == 1 and values and values[0] is not None else ""
-        sentence = f"{name} reads{what} {span}{self._where(partition)}. It stands before {position}: its lag is {lag}."
+        sentence = f"{name} reads{what} {span}{where}. It stands before {position}: its lag is {lag}."
         if not offsets:
-            sentence = f"{name} stands before offset {position}{self._where(partition)}: its lag is {lag}."
+            sentence = f"{name} stands before offset {position}{where}: its lag is {lag}."
         short = f"{offsets[0]}–{offsets[-1]}" if len(offsets) > 1 else f"{offsets[0]}" if offsets else ""
         if len(self.chosen) > 1:
             short = f"P{partition}:{short}" if len(offsets) != 1 or not values or not values[0] else f"{values[0][:12]}"
@@ -272,31 +245,24 @@ class LogStory(Story):
         return Told(sentence, self.once(f"{name} reads"), because=because, marks=self.mark(lane_of(name), short))
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        reader = self._reader(event.node)
+        reader, lane = self._reader(event.node), lane_of(event.node)
         refused = reader.refused.pop(d["partition"], None)
         reader.next[d["partition"]] = d["offset"]
         start = (event.at, d["offset"])
         if start == reader.started:  # the same of another partition
             return QUIETLY
-        where = self._where(d["partition"])
-        if not refused:
-            reader.started, where = start, "" if len(self.chosen) == 1 else " of every partition"
-        return Told(
-            f"{event.node} {'starts over' if refused else 'starts'} at offset {d['offset']}{where}: {d['why']}.",
-            None if refused else self.once(f"{event.node} starts"),
-            because=reader.refusal if refused else None,
-            marks=self.mark(lane_of(event.node), "starts over" if refused else "starts"),
-        )
+        if refused:
+            return self.tell(event, verb="starts over", because=reader.refusal, mark=(lane, "starts over"))
+        reader.started, where = start, "" if len(self.chosen) == 1 else " of every partition"
+        told = self.tell(event, verb="starts", where=where, mark=(lane, "starts"))
+        told.chapter = self.once(f"{event.node} starts")
+        return told
 
     def _see_PositionSought(self, event: Event, d: Detail) -> Told:
         reader = self._reader(event.node)
         reader.next[d["partition"]] = d["offset"]
         reader.refused.pop(d["partition"], None)
-        return Told(
-            f"{event.node} seeks: it stands before offset {d['offset']}{self._where(d['partition'])} now.",
-            self.once(f"{event.node} seeks"),
-            marks=self.mark(lane_of(event.node), f"seeks {d['offset']}"),
-        )
+        return self.tell(event, mark=(lane_of(event.node), f"seeks {d['offset']}"))
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
         name = self.asker(event) or "a reader"
@@ -310,43 +276,20 @@ class LogStory(Story):
         elif d["offset"] > log.log_end_offset:
             why = f", beyond the log end offset {log.log_end_offset}"
         number = " (1)" if d["error"] == "OFFSET_OUT_OF_RANGE" else ""
-        return Told(
-            f"{name} asks for offset {d['offset']}{self._where(d['partition'])}{why}. "
-            f"The broker answers {d['error']}{number}.",
-            d["error"], True, because=self.moved_start.get(d["partition"]),
-            marks=self.mark(lane_of(name), "refused", True),
-        )  # fmt: skip
+        return self.tell(event, who=name, gone=why, number=number, because=self.moved_start.get(d["partition"]),
+                         mark=(lane_of(name), "refused", True))  # fmt: skip
 
     # -- fold: nodes
 
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        return self._state(event, "closed", f"{event.node} closes.", None) if event.node in self.readers else None
-
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "crashed", f"{event.node} crashes.", f"{event.node} crashes")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", f"{event.node} is back.", f"{event.node} is back")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
-        return self._state(
-            event, "frozen", f"{event.node} is frozen: it does nothing and hears nothing.", f"{event.node} is frozen"
-        )
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", f"{event.node} goes on.", None)
-
-    def _see_NodeStopped(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "stopped", f"{event.node} stops: {d['message']}.", f"{event.node} stops")
-
-    def _state(self, event: Event, state: str, sentence: str, chapter: str | None) -> Told:
-        if event.node in self.readers:
-            self.readers[event.node].state = state
-            marks = self.mark(lane_of(event.node), state, state == "crashed")
-        else:
-            self.down[event.node] = state
-            marks = self.mark("log", f"{event.node} {state or 'back'}", state == "crashed")
-        return Told(sentence, chapter, state in ("crashed", "stopped"), marks=marks)
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        state, reader = LIVES[event.kind], self.readers.get(event.node)
+        if reader is not None:
+            reader.state = state
+            return self.tell(event, mark=(lane_of(event.node), state, state == "crashed"))
+        if event.kind == "ClientClosed":
+            return None
+        self.down[event.node] = state
+        return self.tell(event, mark=("log", f"{event.node} {state or 'back'}", state == "crashed"))
 
 
 def span_of(offsets: Sequence[int]) -> str:
@@ -358,8 +301,7 @@ def span_of(offsets: Sequence[int]) -> str:
 def _longest(mine: Sequence[Event]) -> int:
     """How many records the longest of these logs holds in the end."""
     ends: dict[int, tuple[int, int]] = {}
-    for event in mine:
-        if event.kind == "RecordsAppended":
-            first, _ = ends.get(event.detail["partition"], (event.detail["base_offset"], 0))
-            ends[event.detail["partition"]] = (first, event.detail["last_offset"] + 1)
+    for d in (event.detail for event in mine if event.kind == "RecordsAppended"):
+        first, _ = ends.get(d["partition"], (d["base_offset"], 0))
+        ends[d["partition"]] = (first, d["last_offset"] + 1)
     return max((last - first for first, last in ends.values()), default=0)

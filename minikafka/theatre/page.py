@@ -19,44 +19,38 @@ from minikafka.theatre.text import escape, script_json
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
+SCRIPTS = ("player.js", "stage.js", "asking.js", "notebook.js")  # one after the other they are the player
 ABOVE = 150  # units of the page above and below the drawing: controls, title, sentence, foot
 ASKING = 70
 
 
 class _Texts:
+    """Each text once, in a list."""
+
     def __init__(self) -> None:
-        self.list: list[str] = []
-        self._where: dict[str, int] = {}
+        self.where: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        if text not in self._where:
-            self._where[text] = len(self.list)
-            self.list.append(text)
-        return self._where[text]
+        return self.where.setdefault(text, len(self.where))
 
 
-def play(*, title: str, corner: str, steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]],
-         prediction: dict[str, Any] | None, begin: int, whole_s: float | None) -> dict[str, Any]:  # fmt: skip
-    """One picture as the player reads it."""
+def packed(steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]) -> dict[str, Any]:
+    """What the player plays: of each step what differs from the one before."""
     texts = _Texts()
     return {
-        "title": title,
-        "corner": corner,
         "attributes": ATTRIBUTES,
         "numbers": len(NUMBERS),
         "steps": [_differences(step, before) for step, before in zip(steps, [{}, *steps], strict=False)],
         "layouts": [_layout(drawings, texts) for drawings in layouts],
-        "texts": texts.list,
-        "prediction": prediction,
-        "begin": begin,
-        "whole_s": whole_s,
+        "texts": list(texts.where),
     }
 
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
-    """The whole HTML text. data: one play; or several with choices (choices.py)."""
+    """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files("minikafka.theatre")
-    js = room.joinpath("player.js").read_text(encoding="utf-8")
+    js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    js = f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
     parts = {
         "title": escape(title),
         "corner": escape(corner),
@@ -105,7 +99,7 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
             change: list[Any] = [order[key]]
             before = known.get(key, {})
             if key not in known:
-                family = _family(key) + shape["kind"]
+                family = "/".join([part for part in key.split("/") if not part.isdigit()] + [shape["kind"]])
                 if family in like:
                     before = known[like[family]]
                     change += [-1, order[like[family]]]
@@ -124,16 +118,10 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
         "width": drawings[0].width if drawings else 0,
         "height": max((drawing.bottom for drawing in drawings), default=0),
         "shapes": len(order),
-        "lanes": sorted(
-            number for key, number in order.items() if key.startswith("time/") and not key.startswith("time/cursor")
-        ),
+        "lanes": [n for key, n in order.items() if key.startswith("time/") and not key.startswith("time/cursor")],
         "steps": steps,
         "lit": lit,
     }
-
-
-def _family(key: str) -> str:
-    return "/".join(part for part in key.split("/") if not part.isdigit())
 
 
 def _change(before: Shape, shape: Shape, texts: _Texts) -> list[Any]:

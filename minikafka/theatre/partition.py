@@ -11,19 +11,19 @@ NEAR = 24  # records this near to something interesting are in the scene; the ot
 
 @dataclass
 class PartitionLog:
-    """Offsets, segments and records; records that retention deleted stay known, to be drawn as gone."""
+    """Offsets, segments and records; records that retention deleted stay known, to be drawn as gone.
+
+    segments: base, end, active | closed | deleted. records: offset -> [offset, letter, key, value, number of the
+    event]. written_by: offset -> id of the event that appended it.
+    """
 
     partition: int
     log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int | None = None
-    segments: list[list[Any]] = field(
-        default_factory=lambda: [[0, 0, "active"]]
-    )  # base, end, active | closed | deleted
-    records: dict[int, list[Any]] = field(
-        default_factory=dict
-    )  # offset -> [offset, letter, key, value, number of the event]
-    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)  # offset -> id of the event that appended it
+    segments: list[list[Any]] = field(default_factory=lambda: [[0, 0, "active"]])
+    records: dict[int, list[Any]] = field(default_factory=dict)
+    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)
     appended_at: int = -1
     seen: bool = False
 
@@ -58,11 +58,8 @@ class PartitionLog:
     def space(self, readers: Sequence[int]) -> dict[str, Any]:
         points = [self.log_start_offset, self.log_end_offset, *readers, *(segment[0] for segment in self.segments)]
         near = sorted({o for point in points for o in range(point - NEAR, point + NEAR) if o in self.records})
-        return {
-            "partition": self.partition,
-            "log_start_offset": self.log_start_offset,
-            "log_end_offset": self.log_end_offset,
-            "high_watermark": self.high_watermark,
+        numbers = ("partition", "log_start_offset", "log_end_offset", "high_watermark")
+        return {name: getattr(self, name) for name in numbers} | {
             "segments": [list(segment) for segment in self.segments],
             "records": [list(self.records[offset]) for offset in near],
         }

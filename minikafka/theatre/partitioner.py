@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.casting import letters
 from minikafka.theatre.drawing import Drawing, actor_colour, actor_number, fit, text_width, wrap
-from minikafka.theatre.keys import letters
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.partitioner_story import HASH, POSITIVE, PartitionerStory, chip, part, partitions
 from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
 MOST_BINS = 8
 # A column, from its outer edge to its threads: a partition's label, the chip of a key, three records.
@@ -32,30 +32,25 @@ class PartitionerPlay(Play):
         self.letters = letters(self.cast["keys"])
         ways = [way for scene in scenes for way in scene["space"]["ways"]]
         rows = [sum(rows for _, _, _, rows in _groups(way)) for way in ways]
-        gaps = [GAP * min(way["count"], MOST_BINS) for way in ways]
-        room = [(ROOM - gap) / row for row, gap in zip(rows, gaps, strict=True)]
+        room = [(ROOM - GAP * min(way["count"], MOST_BINS)) / row for way, row in zip(ways, rows, strict=True)]
         self.pitch = int(max(15, min([34 if max(rows, default=1) <= 4 else 24, *room])))
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        parts = [partitions(space["partition_count"])]
-        now = space["now"]
-        if now and now["partitions"] != space["partition_count"]:
-            parts.append(f"{now['producer']} still knows {now['partitions']} of them")
-        if space["partition_count"] > MOST_BINS:
-            parts.append(f"the first {MOST_BINS} are drawn")
-        keys, others = len(self.cast["keys"]), self.cast["others"]
-        if others:
-            parts.append(f"{keys} of {keys + others} keys are drawn, the others counted")
-        return " · ".join(parts)
+        now, count, others = space["now"], space["partition_count"], self.cast["others"]
+        late = now and now["partitions"] != count
+        drawn = len(self.cast["keys"])
+        return dotted(
+            partitions(count),
+            f"{now['producer']} still knows {now['partitions']} of them" if late else "",
+            f"the first {MOST_BINS} are drawn" if count > MOST_BINS else "",
+            f"{drawn} of {drawn + others} keys are drawn, the others counted" if others else "",
+        )
 
     def summary(self, space: dict[str, Any]) -> str:
-        parts = []
-        for bin_ in space["bins"]:
-            keys = [f"{key or 'no key'} ×{count}" for key, count in bin_["keys"]]
-            held = ", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"])
-            parts.append(f"partition {bin_['partition']}: {held or 'empty'}")
-        return "; ".join(parts) or "nothing yet"
+        held = [[f"{key or 'no key'} ×{count}" for key, count in each["keys"]] for each in space["bins"]]
+        short = [", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"]) for keys in held]
+        return "; ".join(f"partition {p}: {keys or 'empty'}" for p, keys in enumerate(short)) or "nothing yet"
 
     # -- draw
 
@@ -64,12 +59,9 @@ class PartitionerPlay(Play):
         now = space["now"]
         door = self._machine(d, space)
         left, top = (0.0, 116) if d.narrow else (326.0, 0)
-        ways = space["ways"]
-        both = len(ways) == 2
-        ends: list[dict[str | None, tuple[float, float]]] = []
+        ways, both = space["ways"], len(space["ways"]) == 2
         movers = _movers(ways)
-        for side, way in enumerate(ways):
-            ends.append(self._way(d, way, (left, top, both, side), now, door, movers))
+        ends = [self._way(d, way, (left, top, both, side), now, door, movers) for side, way in enumerate(ways)]
         if both:
             self._threads(d, space, ends)
         self._captions(d, space, left, top + 15)
@@ -79,8 +71,7 @@ class PartitionerPlay(Play):
         grows = both and ways[0]["rule"] == ways[1]["rule"]
         for side, way in enumerate(ways):
             words = f"hash % {way['count']}" if way["rule"] == HASH else way["rule"]
-            if not any(key is not None for key, _ in way["keys"]):
-                words = partitions(way["count"])
+            words = words if any(key is not None for key, _ in way["keys"]) else partitions(way["count"])
             words = f"{('before', 'after')[side]}: {words}" if grows else f"{way['who']}: {words}" if both else words
             d.text(f"caption/{way['number']}", (left, d.width)[side], y, words, "ink" if grows else "quiet", size=12.5,
                    room=BEFORE if both else d.width - left, anchor=("start", "end")[side])  # fmt: skip
@@ -95,30 +86,28 @@ class PartitionerPlay(Play):
         now = space["now"]
         x, y, w, h = (134.0, 2, d.width - 134, 104) if d.narrow else (0.0, 92, 286.0, 118)
         if not now and space["divisors"]:
-            d.text("in/caption", 0, 15, "partitions", "quiet", size=12.5)
+            d.note("in/caption", 0, 15, "partitions")
             d.text("in/grows", 0, 49, "{} → {}".format(*space["divisors"]), bold=True, mono=True, size=20)
         if now:
             entry = 108.0 if d.narrow else 150.0
-            d.text("in/caption", 0, 15, "a record goes in", "quiet", size=12.5)
+            d.note("in/caption", 0, 15, "a record goes in")
             words = fit("no key" if now["key"] is None else now["key"], entry - 14, 13.5, mono=True, bold=True)
             d.cell("in/key", 0, 24, entry, 42, words, now["value"] or "", line="ink", width=2, tip=f"key {now['key']}")
             arrow = (entry + 2, 45, x - 4, 45) if d.narrow else (entry / 2, 68, entry / 2, y - 3)
             d.arrow("in/arrow", *arrow)
-        whose = self.cast["producers"]
-        colour = actor_colour(actor_number(now["producer"], whose)) if now else "quiet"
+        colour = actor_colour(actor_number(now["producer"], self.cast["producers"])) if now else "quiet"
         d.rect("machine", x, y, w, h, "wash", colour, r=8, width=2)
         room = w - 24
         if now:
-            chip = fit(now["kind"], 110, 12, bold=True)
-            across = text_width(chip, 12, bold=True) + 18
-            d.chip("machine/kind", x + w - 12 - across, y + 9, chip)
+            kind = fit(now["kind"], 110, 12, bold=True)
+            across = text_width(kind, 12, bold=True) + 18
+            d.boxed("machine/kind", x + w - 12 - across, y + 9, across, 19, kind, "chip")
             room -= across + 8
-        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
-        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
-        if now:
             self._computation(d, now, x + 12, y + 50, w - 24)
         else:
             self._divisors(d, space, x + 12, y, w - 24)
+        name = f"{now['producer']}'s partitioner" if now else "the producer's partitioner"
+        d.text("machine/name", x + 12, y + 23, name, bold=True, room=room)
         return (x + w, y + 44) if not d.narrow else (x + w - 40, y + h)
 
     def _computation(self, d: Drawing, now: dict[str, Any], x: float, y: float, room: float) -> None:
@@ -142,7 +131,7 @@ class PartitionerPlay(Play):
     def _divisors(self, d: Drawing, space: dict[str, Any], x: float, y: float, room: float) -> None:
         """No record is in the machine: what changed in it, with one key that moves."""
         if not space["divisors"]:
-            d.text("machine/waits", x, y + 50, "waits for the first record", "quiet", size=12.5)
+            d.note("machine/waits", x, y + 50, "waits for the first record")
             return
         was, count = space["divisors"]
         d.text("machine/divisor", x, y + 52, f"hash % {was} → % {count}", bold=True, mono=True, size=18)
@@ -151,7 +140,7 @@ class PartitionerPlay(Play):
             words = fit(f"{key} {hashed}", room - 70, 12.5, mono=True)
             for line, divisor in enumerate((was, count)):
                 at = y + 77 + line * (18 if d.narrow else 21)
-                d.text(f"machine/example/{line}", x, at, words, "quiet", size=12.5, mono=True)
+                d.note(f"machine/example/{line}", x, at, words, mono=True)
                 d.text(f"machine/example/{line}/result", x + room, at, f"% {divisor} = {hashed % divisor}", mono=True,
                        bold=True, anchor="end")  # fmt: skip
 
@@ -181,14 +170,8 @@ class PartitionerPlay(Play):
                 end = self._records(d, name, (records, at, h), count, both, door)
                 ends[key] = (end if side == 0 else box - 4, at + h / 2)
             if not keys:
-                d.text(
-                    f"part/{way['number']}/{partition}/none",
-                    box + 4,
-                    y + h / 2 + 4.5,
-                    "" if hidden else "empty",
-                    "gone",
-                    size=12,
-                )
+                words = "" if hidden else "empty"
+                d.text(f"part/{way['number']}/{partition}/none", box + 4, y + h / 2 + 4.5, words, "gone", size=12)
             y += rows * self.pitch + GAP
         return ends
 
@@ -219,9 +202,8 @@ class PartitionerPlay(Play):
             across += text_width(words, 12, mono=both)
         return x + across + 3
 
-    def _threads(
-        self, d: Drawing, space: dict[str, Any], ends: Sequence[dict[str | None, tuple[float, float]]]
-    ) -> None:
+    def _threads(self, d: Drawing, space: dict[str, Any],
+                 ends: Sequence[dict[str | None, tuple[float, float]]]) -> None:  # fmt: skip
         """From where a key went before to where it goes after. Those that move stand out."""
         now, movers = space["now"], _movers(space["ways"])
         stay = [key for key in _alone(space["ways"][0]) if key in _alone(space["ways"][1]) and key not in movers]

@@ -13,7 +13,7 @@ from typing import Any
 
 from minikafka.theatre.casting import busiest_topic
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import key_part
+from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
 MOST_KEYS = 12
@@ -72,7 +72,7 @@ class PartitionerStory(Story):
         self.divisors: list[int] | None = None
 
     def cast(self) -> Cast:
-        return super().cast() | {"keys": self.keys, "others": self.others, "producers": self.producers}
+        return super().cast() | self.shown("keys", "others", "producers")
 
     # -- fold
 
@@ -88,9 +88,8 @@ class PartitionerStory(Story):
         if all(record[1] is not None for record in d.get("records", ())):
             return None
         count, where = d["last_offset"] - d["base_offset"] + 1, f"partition {d['partition']}"
-        if count == 1:
-            return Told(f"The record has arrived in {where}.")
-        return Told(f"{count} records have arrived in {where}, in one batch: one request for all of them.")
+        many = f"{count} records have arrived in {where}, in one batch: one request for all of them."
+        return Told(f"The record has arrived in {where}." if count == 1 else many)
 
     def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
         was, self.count = d["was"], d["partitions"]
@@ -164,14 +163,13 @@ class PartitionerStory(Story):
             "topic": self.topic,
             "partition_count": self.count,
             "now": self.now,
-            "bins": [
-                {"partition": p, "keys": list(map(list, self.bins.get(p, {}).items()))} for p in range(self.count)
-            ],
+            "bins": [{"partition": p, "keys": [list(each) for each in self.bins.get(p, {}).items()]}
+                     for p in range(self.count)],
             "ways": [way.to_json(self.ways.index(way), self.keys) for way in pair],
             "differ": [len(_differ(pair)), sum(pair[0].only(key) is not None for key in alike)],
             "divisors": self.divisors,
             "example": [example, self.hashes[example] & POSITIVE] if example in self.hashes else None,
-        }
+        }  # fmt: skip
 
 
 def _differ(pair: Sequence[Way]) -> list[str | None]:
@@ -196,11 +194,7 @@ def _sentence(d: Detail) -> str:
         positive = d["hash"] & POSITIVE
         return f"Key {d['key']}: {positive} % {d['partitions']} = {d['partition']}, so to partition {d['partition']}."
     who = "A record without key" if d["key"] is None else f"A record with key {d['key']}"
-    return f"{who} goes to partition {d['partition']}: {_why(d)}."
-
-
-def _why(d: Detail) -> str:
-    return str(d["why"].removeprefix("no key: "))
+    return f"{who} goes to partition {d['partition']}: {d['why'].removeprefix('no key: ')}."
 
 
 # -- keys of shapes, which a story names where it puts light on them
@@ -215,4 +209,4 @@ def chip(way: int, key: str | None) -> str:
 
 
 def partitions(count: int) -> str:
-    return "one partition" if count == 1 else f"{count} partitions"
+    return counted(count, "partition", "one")

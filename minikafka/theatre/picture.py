@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from minikafka.prediction import Prediction
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.play import Cast, Play, Scene
-from minikafka.theatre.prediction import Prediction
 from minikafka.theatre.text import escape
 
 
@@ -45,6 +45,7 @@ class Picture:
         self.cast, self.scenes = json.loads(text)
         self.play = play(self.cast, self.scenes)
         self.seed = seed
+        self.corner = "" if seed is None else f"seed {seed}"
         self.prediction = prediction
         self._drawings: dict[int, list[Drawing]] = {}
 
@@ -67,10 +68,8 @@ class Picture:
         self.play.draw(drawing, self.scenes[: step + 1])
         drawing.light(self.scenes[step].get("light", ()))
         numbers = [scene["number"] for scene in self.scenes]
-        for shape in drawing.shapes.values():
-            if (
-                "of" in shape
-            ):  # plays count events; a page that skips some shows their effects at the next step that it has
+        for shape in drawing.shapes.values():  # plays count events; what a page skips shows its effect a step later
+            if "of" in shape:
                 shape["of"] = min(bisect_left(numbers, shape["of"]), len(numbers) - 1)
         return drawing
 
@@ -89,47 +88,32 @@ class Picture:
             error = ValueError if type(step) is int else TypeError
             raise error(f"step={step!r}: give a step from 0 to {len(self.scenes) - 1}, or None for the last one")
         scene = self.scenes[-1 if step is None else step]
-        return svg.svg(
-            self._drawing(scene["step"], width),
-            title=self.title,
-            scenario=self.play.scenario(scene),
-            sentence=scene["sentence"],
-            corner=self._corner(),
-            time=scene["time"],
-            alt=f"{scene['sentence']} {self.summary(scene)}.",
-        )
-
-    def loop(self, title: str, seconds: float, frames: int, since_ms: float) -> str:
-        """A moving SVG file's text: so many moments, even in virtual time from since_ms on, and the end held."""
-        times = [scene["at"] for scene in self.scenes]
-        moments = [since_ms + (times[-1] - since_ms) * number / (frames - 1) for number in range(frames)]
-        steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [len(times) - 1] * (frames // 5)
-        shown = [self.drawings(WIDE)[step] for step in steps]
-        return svg.loop(shown, title=title, alt=f"{self.summary(self.scenes[-1])}.", seconds=seconds)
+        said = {"scenario": self.play.scenario(scene), "sentence": scene["sentence"], "time": scene["time"]}
+        alt = f"{scene['sentence']} {self.summary(scene)}."
+        return svg.svg(self._drawing(scene["step"], width), title=self.title, corner=self.corner, alt=alt, **said)
 
     def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """One self-contained HTML page: it plays without a kernel and without the internet.
 
         It opens at the start, at the end, or at a moment.
         """
-        return page.page(self.data(at_end, at_ms), self.title, self._corner())
+        return page.page(self.data(at_end, at_ms), self.title, self.corner)
 
     def data(self, at_end: bool = False, at_ms: float | None = None) -> dict[str, Any]:
         """What the page's player plays."""
         begin = len(self.scenes) - 1 if at_end else 0
+        if not isinstance(at_ms, (int, float, type(None))):
+            raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
         if at_ms is not None:
-            if not isinstance(at_ms, (int, float)):
-                raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
             begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
-        return page.play(
-            title=self.title,
-            corner=self._corner(),
-            steps=[self._step(scene) for scene in self.scenes],
-            layouts=[self.drawings(width) for width in (WIDE, NARROW)],
-            prediction=self.prediction.to_json() if self.prediction else None,
-            begin=begin,
-            whole_s=self.play.whole_s,
-        )
+        packed = page.packed([self._step(scene) for scene in self.scenes], [self.drawings(WIDE), self.drawings(NARROW)])
+        return packed | {
+            "title": self.title,
+            "corner": self.corner,
+            "prediction": self.prediction.to_json() if self.prediction else None,
+            "begin": begin,
+            "whole_s": self.play.whole_s,
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser."""
@@ -139,19 +123,11 @@ class Picture:
         return Table([(scene["time"], scene["node"], scene["sentence"]) for scene in self.scenes])
 
     def _step(self, scene: Scene) -> dict[str, Any]:
-        return {
-            "number": scene["number"],
-            "at": scene["at"],
-            "time": scene["time"],
-            "node": scene["node"],
-            "sentence": scene["sentence"],
+        as_told = ("number", "of", "at", "time", "node", "sentence", "chapter", "because", "trouble")
+        return {name: scene[name] for name in as_told} | {
             "scenario": self.play.scenario(scene),
             "summary": self.summary(scene),
-            "chapter": scene["chapter"],
-            "because": scene["because"],
-            "trouble": scene["trouble"],
             "again": self._is_more_of_the_same(scene["step"]),
-            "of": scene["of"],
             "foot": self._foot(scene["step"]),
         }
 
@@ -170,24 +146,19 @@ class Picture:
         decided = self.prediction.decided if self.prediction else None
         return decided is not None and step < decided
 
-    def _corner(self) -> str:
-        return "" if self.seed is None else f"seed {self.seed}"
-
     # -- in a notebook
 
     def __repr__(self) -> str:
         if not self.scenes:
             return f"{self.title}: {EMPTY}"
-        lines = [f"{self.title}: {len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"]
-        if self.prediction and not self.prediction.mine_words:
-            options = "  ".join(f"({number}) {option}" for number, option in enumerate(self.prediction.options, 1))
-            stop = self.scenes[self.prediction.stop or 0]
-            lines += [f"  stops at {stop['time']}: {self.prediction.question}", f"  {options}"]
-            return "\n".join(lines)
-        lines.append(f"  at the end: {self.summary(self.scenes[-1])}")
-        if self.prediction:
-            lines += [f"  {line}" for line in self.prediction.verdict.splitlines()]
-        return "\n".join(lines)
+        asked, lines = self.prediction, [f"at the end: {self.summary(self.scenes[-1])}"]
+        if asked and not asked.mine_words:
+            options = "  ".join(f"({number}) {option}" for number, option in enumerate(asked.options, 1))
+            lines = [f"stops at {self.scenes[asked.stop or 0]['time']}: {asked.question}", options]
+        elif asked:
+            lines += asked.verdict.splitlines()
+        steps = f"{len(self.scenes)} steps, {self.scenes[-1]['time']}, scenes {self.digest}"
+        return "\n  ".join([f"{self.title}: {steps}", *lines])
 
     def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
@@ -200,9 +171,14 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
-        if os.environ.get("MINIKAFKA_PICTURES") != "text" and self.scenes:
+        if self.scenes and not text_only():
             bundle["text/html"] = self.frame()
         return bundle
+
+
+def text_only() -> bool:
+    """Whether outputs hold no pictures and widgets."""
+    return os.environ.get("MINIKAFKA_PICTURES") == "text"
 
 
 EMPTY = "nothing has happened yet that this picture shows"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Lane, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
 ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 ROW, CELL, TOLD = 30, 28, 44  # pitch of the rows, width of a record, and of one of which the program was told
@@ -25,6 +25,9 @@ COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
     WIDE: ((0, 248), (258, 256), (514, 110)),
     NARROW: ((0, 226), (232, 234), (466, 92)),
 }
+
+SETTINGS = {"acks": "acks", "linger_ms": "linger_ms", "batch_size": "batch_size",
+            "max_in_flight_requests_per_connection": "in flight at most"}  # fmt: skip
 
 Place = tuple[float, float, float]  # x, y, width
 
@@ -37,19 +40,11 @@ class PipelinePlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        config = scene["space"]["config"]
-        names = {
-            "acks": "acks",
-            "linger_ms": "linger_ms",
-            "batch_size": "batch_size",
-            "max_in_flight_requests_per_connection": "in flight at most",
-        }
-        parts = [f"{words} {config[name]}" for name, words in names.items() if name in config]
+        config, down = scene["space"]["config"], scene["space"]["down"]
+        told = [f"{words} {config[name]}" for name, words in SETTINGS.items() if name in config]
         if "enable_idempotence" in config:
-            parts.append("idempotent" if config["enable_idempotence"] else "not idempotent")
-        parts += [f"{node} {state}" for node, state in scene["space"]["down"].items()]
-        parts += [self.cast["legend"]] if self.cast["legend"] else []
-        return " · ".join(parts)
+            told.append("idempotent" if config["enable_idempotence"] else "not idempotent")
+        return dotted(*told, *(f"{node} {state}" for node, state in down.items()), self.cast["legend"])
 
     def summary(self, space: dict[str, Any]) -> str:
         held = "; ".join(
@@ -65,10 +60,8 @@ class PipelinePlay(Play):
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d, scene = drawing, scenes[-1]
-        space = scene["space"]
-        rows = self.rows
-        below = HEAD + rows * ROW
+        d, scene, space = drawing, scenes[-1], scenes[-1]["space"]
+        below = HEAD + self.rows * ROW
         (x, w), (flight, long), (wire, reach) = COLUMNS[d.width]
         self._buffer(d, space, (x, 0, w))
         self._wire(d, space, (wire, 0, reach))
@@ -81,21 +74,20 @@ class PipelinePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         most = max((max(len(s["space"]["buffer"]), len(s["space"]["in_flight"])) for s in scenes), default=0)
         self.rows = min(max(most, 2), ROWS)
-        logs = scenes[-1]["space"]["logs"] if scenes else []
-        self.longest = max((log["end"] for log in logs), default=0)
+        self.longest = max((log["end"] for scene in scenes[-1:] for log in scene["space"]["logs"]), default=0)
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place
         d.text("buffer/name", x, y + 14, f"{self.cast['producer']}'s buffer", bold=True, room=w - 100)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
-        d.text("buffer/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note("buffer/count", x + w, y + 14, words, "end", mono=True)
         hidden = len(space["buffer"]) - self.rows
         for row, batch in enumerate(space["buffer"][: self.rows]):
             top = y + HEAD + row * ROW
             last = hidden > 0 and row == self.rows - 1
             state = f"{batch['state']}, +{hidden} more" if last else batch["state"]
-            self._batch(d, batch, (x, top, w), state, "actor1")
+            self._batch(d, batch, (x, top, w), state)
 
     def _flight(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
         x, y, w = place
@@ -103,7 +95,7 @@ class PipelinePlay(Play):
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = [request for request in space["in_flight"] if request["acks"] != 0]
         words = f"{len(waits)} of {limit} unanswered"
-        d.text("flight/count", x + w, y + 14, words, "quiet", size=12.5, mono=True, anchor="end")
+        d.note("flight/count", x + w, y + 14, words, "end", mono=True)
         shown = self._in_flight(space)
         for row in range(self.rows):
             top = y + HEAD + row * ROW
@@ -113,9 +105,9 @@ class PipelinePlay(Play):
             request, batch = shown[row]
             lost = request["state"] in ("lost", "answer lost", "refused")
             state = {"answer lost": "no answer", "on its way": ""}.get(request["state"], request["state"])
-            tried = [f"try {request['attempt']}"] if request["attempt"] > 1 else []
-            state = ": ".join([*tried, *([state] if state else [])])
-            self._batch(d, batch, (x, top, w), state, "trouble" if lost else "actor1", lost)
+            tried = f"try {request['attempt']}" if request["attempt"] > 1 else ""
+            state = ": ".join(filter(None, [tried, state]))
+            self._batch(d, batch, (x, top, w), state, lost)
 
     def _in_flight(self, space: dict[str, Any]) -> list[tuple[Any, Any]]:
         """Requests and their batches, one a row."""
@@ -151,10 +143,8 @@ class PipelinePlay(Play):
         words = "no" if state == "refused" else "ok" if answer else "→"
         bad = lost or state == "refused"
         key, fade = f"wire/{number}/message", 0.7 if lost else None
-        look = {"fill": "paper", "line": "trouble"} if bad else {"fill": "good" if answer else "chip", "line": "rule"}
-        d.rect(key, left, y, PILL, 18, **look, r=9, width=1.5, dash="3 3" if lost else None, fade=fade)
-        d.text(key + "/word", left + PILL / 2, y + 13.5, words, "trouble" if bad else "ink", size=12, bold=True,
-               anchor="middle", fade=fade)  # fmt: skip
+        fill, line, ink = ("paper", "trouble", "trouble") if bad else ("good" if answer else "chip", "rule", "ink")
+        d.boxed(key, left, y, PILL, 18, words, fill, ink, line=line, width=1.5, dash="3 3" if lost else None, fade=fade)
 
     def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
         """Beside each other: what the program was told of its records, and whether that is true."""
@@ -174,47 +164,41 @@ class PipelinePlay(Play):
                        ink=ink, width=2 if lie else None, from_x=COLUMNS[d.width][1][0], from_y=HEAD,
                        tip=f"the program is told: {said}")  # fmt: skip
 
-    def _batch(
-        self, d: Drawing, batch: dict[str, Any], place: Place, state: str, line: str, trouble: bool = False
-    ) -> None:
+    def _batch(self, d: Drawing, batch: dict[str, Any], place: Place, state: str, trouble: bool = False) -> None:
         """A batch with its records, wherever it is: the player moves it from the buffer to its flight and back."""
         x, y, w = place
         key = f"batch/{batch['batch']}"
-        d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash="4 3" if trouble else None)
+        line, dash = ("trouble", "4 3") if trouble else ("actor1", None)
+        d.rect(key, x, y, w, ROW - 6, "wash", line, r=6, width=1.5, dash=dash)
         name = f"batch {batch['batch']}" + (f" P{batch['partition']}" if len(self.cast["chosen"]) > 1 else "")
         d.text(key + "/name", x + 8, y + 17, name, size=12.5, bold=True)
         left = x + 12 + text_width(name, 12.5, bold=True) / LEAST_STRETCH
         room = x + w - 12 - text_width(state, 12.5) / LEAST_STRETCH - left
         fits = max(int(room // (CELL + 2)), 1)
-        count = batch["count"]
-        shown = batch["records"] if count <= min(fits, len(batch["records"])) else batch["records"][: max(fits - 1, 0)]
-        for column, (n, letter, sent_key, value) in enumerate(shown):
-            tip = f"key {sent_key} · value {value}"
-            at = left + column * (CELL + 2)
-            d.cell(f"{key}/{n}", at, y + 3, CELL, ROW - 12, str(letter), line="rule", tip=tip)
+        count, shown = batch["count"], batch["records"]
+        shown = shown if count <= min(fits, len(shown)) else shown[: max(fits - 1, 0)]
+        for n, letter, sent_key, value in shown:
+            d.cell(f"{key}/{n}", left, y + 3, CELL, ROW - 12, str(letter), tip=f"key {sent_key} · value {value}")
+            left += CELL + 2
         if len(shown) < count:
-            at = left + len(shown) * (CELL + 2)
-            d.text(key + "/more", at, y + 17, f"+{count - len(shown)}", "quiet", size=12.5, mono=True)
+            d.note(key + "/more", left, y + 17, f"+{count - len(shown)}", mono=True)
         d.text(key + "/state", x + w - 8, y + 17, state, "trouble" if trouble else "quiet", size=12.5, anchor="end")
 
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
         x, y, w = place
-        chosen = self.cast["chosen"]
-        many = len(chosen) > 1
+        chosen, many = self.cast["chosen"], len(self.cast["chosen"]) > 1
         name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
         d.text("caption/log", x, y + 14, name, bold=True)
         end = sum(log["end"] for log in space["logs"])
-        d.text("log/end", x + w, y + 14, f"{end} written", "quiet", size=12.5, mono=True, anchor="end")
+        d.note("log/end", x + w, y + 14, f"{end} written", "end", mono=True)
         per_row = int((w - (30 if many else 0)) // (CELL + 5))
         rows = 1 if many else min(max(-(-self.longest // per_row), 1), 3)
         top = y + HEAD
         for log in space["logs"]:
-            left = x
             if many:
                 d.text(f"log/{log['partition']}/name", x, top + 19, f"P{log['partition']}", mono=True, bold=True)
-                left += 30
-            self._cells_of(d, log, (left, top, per_row), rows, door)
+            self._cells_of(d, log, (x + 30 * many, top, per_row), rows, door)
             top += 46
         top += 46 * (rows - 1)
         right = float(x + w)
@@ -224,23 +208,20 @@ class PipelinePlay(Play):
 
     def _cells_of(self, d: Drawing, log: dict[str, Any], place: Place, rows: int, door: float) -> None:
         left, top, per_row = place[0], place[1], int(place[2])
-        room = rows * per_row - 1
-        hidden = max(log["end"] - room, 0)
-        for offset, n, letter, value, state in log["records"]:
-            if offset < hidden:
-                continue
+        hidden = max(log["end"] - rows * per_row + 1, 0)
+
+        def at(offset: int) -> tuple[float, float]:
             row, column = divmod(offset - hidden, per_row)
-            x, y = left + column * (CELL + 5), top + row * 46
+            return left + column * (CELL + 5), top + row * 46
+
+        for offset, n, letter, value, state in (each for each in log["records"] if each[0] >= hidden):
             why = {"again": " · it is there twice", "late": " · overtaken by a later one", "": ""}[state]
             d.cell(
-                f"log/{log['partition']}/{offset}", x, y, CELL, 28, str(letter or "–"), below=str(offset),
+                f"log/{log['partition']}/{offset}", *at(offset), CELL, 28, str(letter or "–"), below=str(offset),
                 line="trouble" if state else "rule", width=2 if state else None, from_x=door, from_y=top,
                 tip=f"offset {offset} · {'somebody else wrote it' if n is None else f'value {value}'}{why}",
             )  # fmt: skip
-        row, column = divmod(log["end"] - hidden, per_row)
-        x, y = left + column * (CELL + 5), top + row * 46
-        d.cell(f"log/{log['partition']}/next", x, y, CELL, 28, below=str(log["end"]), fill="none", line="ink",
-               dash="2 3", weight=600, tip=f"the next record gets offset {log['end']}")  # fmt: skip
+        d.slot(f"log/{log['partition']}/next", *at(log["end"]), CELL, 28, log["end"])
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])

@@ -11,23 +11,41 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic
-from minikafka.theatre.keys import legend, letters
+from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
 from minikafka.theatre.pipeline_batches import Batch, Futures, Request
-from minikafka.theatre.play import Cast, Detail, Space, Story, Told
-from minikafka.theatre.text import capital, quoted
+from minikafka.theatre.play import LIVES, Cast, Detail, Says, Space, Story, Told
+from minikafka.theatre.text import capital, counted, quoted
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
 SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
+SAYS = {
+    "TopicCreated": Says("Topic {topic} is created. Its log is empty."),
+    "TopicDeleted": Says("Topic {topic} is deleted, with all its records.", "topic deleted"),
+    "BatchFilled": Says("Batch {number} is full: {many}, {size_bytes} bytes. It need not linger.",
+                        first="a full batch", mark=(SEND, "full")),
+    "DuplicateRecognized": Says(
+        "The broker knows batch {number}: this producer's sequence number {base_sequence} is at offset {base_offset}. "
+        "It writes nothing and answers as it did before.", first="recognised", mark=(LOG, "known")),
+    "RecordsAcknowledged": Says("{producer} hears that batch {number} is written{where}.", first="acknowledged",
+                                mark=(ANSWERS, "ok")),
+    "BatchRetried": Says("{reason_why}{unsure} takes batch {number} back and tries again in {backoff_ms} ms.",
+                         first="taken back", mark=(ANSWERS, "none", True)),
+    "SendFailed": Says("{producer} gives batch {number} up: {reason_why}. The program is told that it failed.{but}",
+                       trouble=True, first="given up", mark=(ANSWERS, "failed", True)),
+    "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
+    "NodeRestarted": Says("{node} is back.", "{node} is back"),
+    "NodeFrozen": Says("{node} stands still: it does nothing and hears nothing.", "{node} stands still"),
+    "NodeThawed": Says("{node} goes on.", "{node} goes on"),
+}  # fmt: skip
 
 
 class PipelineStory(Story):
     name = "pipeline"
+    says = SAYS
 
-    def __init__(
-        self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None, **options: Any
-    ) -> None:
+    def __init__(self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         sent = [event for event in trace if event.kind == "PartitionChosen" and "batch" in event.detail]
         self.topic = topic or busiest_topic(sent) or busiest_topic(trace)
@@ -56,14 +74,10 @@ class PipelineStory(Story):
         self.cut = False  # the connection is lost, and there is no other yet
         self.stuck: list[Any] = []  # what waited too long, now: row in flight, batch, and where it got lost
         self.acknowledged = self.failed = self.requests_sent = 0
-        self.down: dict[str, str] = {}
 
     def cast(self) -> Cast:
-        return super().cast() | {
-            "producer": self.producer,
-            "chosen": self.chosen,
-            "legend": "" if self.by_value else legend(self.letters, 4),
-        }
+        keys = "" if self.by_value else legend(self.letters, 4)
+        return super().cast() | self.shown("producer", "chosen") | {"legend": keys}
 
     def see(self, event: Event) -> Told | None:
         self.stuck = []
@@ -76,10 +90,8 @@ class PipelineStory(Story):
             "config": dict(self.config),
             "buffer": [batch.space(self.records) for batch in self.buffer],
             "in_flight": [request.space(self.records) for request in self.in_flight.values()],
-            "logs": [
-                {"partition": partition, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
-                for partition, log in sorted(self.logs.items())
-            ],
+            "logs": [{"partition": p, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
+                     for p, log in sorted(self.logs.items())],
             "sent": len(self.records),
             "requests": self.requests_sent,
             "cut": self.cut,
@@ -91,15 +103,13 @@ class PipelineStory(Story):
             "twice": sum(1 for copies in self.copies.values() if copies > 1),
             "late": len(self.late),
             "lost": len([n for n in self.lost if not self.copies[n]]),
-            "down": {node: state for node, state in sorted(self.down.items()) if state},
-        }
+            "down": self.away,
+        }  # fmt: skip
 
     def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
         """The latest records: offset, number of the record, letter, value, "" | again | late."""
-        return [
-            [offset, n, *([None, None] if n is None else [self.records[n][0], self.records[n][2]]), state]
-            for offset, n, state in log[-40:]
-        ]
+        said = {n: [letter, value] for n, (letter, _, value) in enumerate(self.records)}
+        return [[offset, n, *said.get(n, [None, None]), state] for offset, n, state in log[-40:]]
 
     # -- fold: what the producer does
 
@@ -112,9 +122,9 @@ class PipelineStory(Story):
 
     def _sweep(self) -> None:
         """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
-        for key, request in list(self.in_flight.items()):
-            if request.acks == 0 and request.state != "on its way":
-                del self.in_flight[key]
+        over = [key for key, request in self.in_flight.items() if request.acks == 0 and request.state != "on its way"]
+        for key in over:
+            del self.in_flight[key]
 
     def _names(self, records: Sequence[int]) -> str:
         """The letters of some records, for a mark."""
@@ -125,11 +135,11 @@ class PipelineStory(Story):
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.logs = {partition: [] for partition in self.chosen}
-        return Told(f"Topic {self.topic} is created. Its log is empty.")
+        return self.tell(event)
 
     def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
         self.logs.clear()
-        return Told(f"Topic {self.topic} is deleted, with all its records.", "topic deleted")
+        return self.tell(event)
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
         if "batch" not in d:
@@ -143,12 +153,13 @@ class PipelineStory(Story):
         if batch is None:
             batch = self.batches[d["batch"]] = Batch(d["batch"], d["partition"])
             self.buffer.append(batch)
-            sentence = f"send({what}) returns at once. The record begins batch {batch.number}"
             linger_ms = self.config.get("linger_ms")
-            sentence += f", which may linger {linger_ms} ms for company." if linger_ms else "."
+            joins = f"begins batch {batch.number}"
+            joins += f", which may linger {linger_ms} ms for company" if linger_ms else ""
         else:
-            sentence = f"send({what}) returns at once. The record joins batch {batch.number}."
+            joins = f"joins batch {batch.number}"
         batch.records.append(number)
+        sentence = f"send({what}) returns at once. The record {joins}."
         return Told(sentence, marks=self.mark(SEND, str(self.records[number][0])))
 
     def _see_BatchFilled(self, event: Event, d: Detail) -> Told | None:
@@ -156,8 +167,7 @@ class PipelineStory(Story):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        sentence = f"Batch {batch.number} is full: {_records(d['count'])}, {d['size_bytes']} bytes."
-        return Told(sentence + " It need not linger.", self.once("a full batch"), marks=self.mark(SEND, "full"))
+        return self.tell(event, number=batch.number, many=counted(d["count"], "record", "one"))
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -172,7 +182,7 @@ class PipelineStory(Story):
         if batch in self.buffer:
             self.buffer.remove(batch)
         batch.base_sequence, batch.sent = d["base_sequence"], event.id
-        records = _records(d["count"])
+        records = counted(d["count"], "record", "one")
         if d["attempt"] > 1:
             sentence, chapter = f"Batch {batch.number} leaves once more, attempt {d['attempt']}.", "tried again"
         else:
@@ -183,12 +193,12 @@ class PipelineStory(Story):
             self.futures.tell(batch.records, True)
         self.cut = d["connection"] in self.broken
         text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
-        if not self.cut:
-            return Told(sentence, self.once(chapter), marks=self.mark(REQUESTS, text))
-        request.state = "lost"
-        sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
-        self._let_go(request)
-        return Told(sentence, None, True, marks=self.mark(REQUESTS, text, True))
+        if self.cut:
+            request.state = "lost"
+            sentence += f" {self.producer} doesn't know yet that the connection is broken: it won't arrive."
+            self._let_go(request)
+        first = None if self.cut else self.once(chapter)
+        return Told(sentence, first, self.cut, marks=self.mark(REQUESTS, text, self.cut))
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
@@ -209,17 +219,17 @@ class PipelineStory(Story):
             request.state = "answer lost"
             sentence = f"The broker's answer is lost, and the connection with it. What can {self.producer} know now?"
             return Told(sentence, self.once("an answer is lost"), True, marks=self.mark(ANSWERS, "lost", True))
-        request = on_it[-1]
-        request.state = "lost"
+        request, light = on_it[-1], list[str]()
+        request.state, first = "lost", request.batches[0]
         self._let_go(request)
-        sentence = f"The request with {self._said(request)} is lost, and the connection with it."
+        numbers = [str(batch.number) for batch in request.batches]
+        which = f"batch{'es' * (len(numbers) > 1)} {', '.join(numbers)}"
+        sentence = f"The request with {which} is lost, and the connection with it."
         if request.acks == 0:
             sentence += " Nobody will ever know."
-        first, told = request.batches[0], Told(sentence, self.once("a request is lost"), True)
-        told.because, told.marks = first.sent, self.mark(REQUESTS, "lost", True)
-        if request.acks == 0:
-            told.light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
-        return told
+            light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
+        marks = self.mark(REQUESTS, "lost", True)
+        return Told(sentence, self.once("a request is lost"), True, first.sent, marks, light)
 
     def _light(self, lamp: str, batch: Batch, records: Sequence[int]) -> list[str]:
         """The first time, the keys of what a red lamp is about: records in the log, and what the program was told."""
@@ -228,10 +238,6 @@ class PipelineStory(Story):
         written = [offset for offset, n, _ in self.logs.get(batch.partition, ()) if n in records]
         cells = [f"log/{batch.partition}/{offset}" for offset in written]
         return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}", "caption"]
-
-    def _said(self, request: Request) -> str:
-        numbers = [str(batch.number) for batch in request.batches]
-        return f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {', '.join(numbers)}"
 
     # -- fold: the broker
 
@@ -251,7 +257,7 @@ class PipelineStory(Story):
         if request is None or batch is None:
             log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
             who = self.asker(event) or "Somebody else"
-            return Told(f"{who} writes {_records(count)}.", marks=self.mark(LOG, f"+{count}"))
+            return Told(f"{who} writes {counted(count, 'record', 'one')}.", marks=self.mark(LOG, f"+{count}"))
         if request.state == "on its way":
             request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
         if request.acks == 0:
@@ -266,31 +272,26 @@ class PipelineStory(Story):
         offsets = f"offset {d['base_offset']}" if count == 1 else f"offsets {d['base_offset']} to {d['last_offset']}"
         sentence = f"The broker writes batch {batch.number}: {offsets}."
         marks = self.mark(LOG, self._names(batch.records), bool(again or late))
+        chapter, lamp, lit = "written", "", []
         if again:
             twice = "The record is" if len(again) == 1 else "Its records are"
             sentence += f" To the broker this is a new batch like any other. {twice} in the log twice now."
-            light = self._light("once", batch, again)
-            return Told(sentence, self.once("written twice"), True, batch.sent, marks, light)
-        if batch.state == "failed":
+            chapter, lamp, lit = "written twice", "once", again
+        elif batch.state == "failed":
             sentence += " The program was told that it failed."
-            light = self._light("truth", batch, batch.records)
-            return Told(sentence, self.once("written after all"), True, batch.sent, marks, light)
-        if late:
+            chapter, lamp, lit = "written after all", "truth", batch.records
+        elif late:
             sentence += f" It was sent before what is already there: {self.records[highest][0]} has overtaken it."
-            light = self._light("order", batch, [highest, *late])
-            return Told(sentence, self.once("overtaken"), True, batch.sent, marks, light)
-        return Told(sentence, self.once("written"), because=batch.sent, marks=marks)
+            chapter, lamp, lit = "overtaken", "order", [highest, *late]
+        light = self._light(lamp, batch, lit) if lamp else ()
+        return Told(sentence, self.once(chapter), bool(lamp), batch.sent, marks, light)
 
     def _see_DuplicateRecognized(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
         if request is None or batch is None:
             return None
         request.state = "known"
-        sentence = (
-            f"The broker knows batch {batch.number}: this producer's sequence number {batch.base_sequence} is at "
-            f"offset {d['base_offset']}. It writes nothing and answers as it did before."
-        )
-        return Told(sentence, self.once("recognised"), because=batch.sent, marks=self.mark(LOG, "known"))
+        return self.tell(event, number=batch.number, base_sequence=batch.base_sequence, because=batch.sent)
 
     def _see_BatchRefused(self, event: Event, d: Detail) -> Told | None:
         request, batch = self._of(event, d["partition"])
@@ -326,20 +327,17 @@ class PipelineStory(Story):
         while place < len(self.buffer) and 0 <= self.buffer[place].base_sequence < batch.base_sequence:
             place += 1  # sequence numbers keep the order; without them the last one taken back leaves first
         self.buffer.insert(place, batch)
-        known = f", which may pass. {self.producer}"
         unsure = f". Written or not? {self.producer} can't tell. It"
-        sentence = f"{capital(d['why'])}{known if d['reason'] == 'refused' else unsure} takes batch {batch.number} back"
-        sentence += f" and tries again in {d['backoff_ms']} ms."
-        return Told(sentence, self.once("taken back"), marks=self.mark(ANSWERS, "none", True))
+        unsure = f", which may pass. {self.producer}" if d["reason"] == "refused" else unsure
+        return self.tell(event, number=batch.number, reason_why=capital(d["why"]), unsure=unsure)
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
         self._leave(batch)
         self.acknowledged += d["count"]
         self.futures.tell(batch.records, True)
-        sentence = f"{self.producer} hears that batch {batch.number} is written"
-        sentence += f", from offset {d['base_offset']} on. Its futures are done." if d["base_offset"] >= 0 else "."
-        return Told(sentence, self.once("acknowledged"), marks=self.mark(ANSWERS, "ok"))
+        where = f", from offset {d['base_offset']} on. Its futures are done" if d["base_offset"] >= 0 else ""
+        return self.tell(event, producer=self.producer, number=batch.number, where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -351,49 +349,29 @@ class PipelineStory(Story):
         self.futures.tell(batch.records, False)
         missing = [n for n in batch.records if not self.copies[n]]
         self.lost.update(dict.fromkeys(missing))
-        why = d["message"] or d["error"]
-        sentence = f"{self.producer} gives batch {batch.number} up: {why}. The program is told that it failed."
         light = [] if missing else self._light("truth", batch, batch.records)
-        sentence += "" if missing else " But the log holds it."
-        return Told(sentence, self.once("given up"), True, marks=self.mark(ANSWERS, "failed", True), light=light)
+        return self.tell(event, producer=self.producer, number=batch.number, reason_why=d["message"] or d["error"],
+                         but="" if missing else " But the log holds it.", light=light)  # fmt: skip
 
     # -- fold: nodes
 
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told:
-        if event.node.startswith("broker"):
+    def _see_life(self, event: Event, d: Detail) -> Told:
+        state, broker = LIVES[event.kind], event.node.startswith("broker")
+        self.down[event.node] = state
+        if state == "crashed" and broker:
             for request in self.in_flight.values():
                 self.cut = True
                 if request.state == "on its way":
                     request.state = "lost"
                     self._let_go(request)
-        elif event.node == self.producer:
+        elif state == "crashed" and event.node == self.producer:
             self.lost.update(dict.fromkeys(n for batch in self.buffer for n in batch.records))
             self.buffer.clear()
-        return self._state(event, "crashed", "crashes")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told:
-        if event.node == self.producer:
+        elif event.kind == "NodeRestarted" and event.node == self.producer:
             self.batches.clear()
             self.in_flight.clear()
-        return self._state(event, "", "is back")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "frozen", "stands still: it does nothing and hears nothing")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told:
-        return self._state(event, "", "goes on")
-
-    def _state(self, event: Event, state: str, what: str) -> Told:
-        self.down[event.node] = state
-        trouble = state == "crashed"
-        lane = LOG if event.node.startswith("broker") else SEND
-        chapter = f"{event.node} {what.split(':')[0]}"
-        return Told(f"{event.node} {what}.", chapter, trouble, marks=self.mark(lane, state or "back", trouble))
+        return self.tell(event, mark=(LOG if broker else SEND, state or "back", state == "crashed"))
 
 
 _OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
 _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
-
-
-def _records(count: int) -> str:
-    return "one record" if count == 1 else f"{count} records"

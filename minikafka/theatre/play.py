@@ -10,7 +10,7 @@ Play: it knows the cast and the scenes, as they come back from JSON, and nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ MOST_STEPS = 160
 Detail = dict[str, Any]
 Cast = dict[str, Any]
 Space = dict[str, Any]
+Handler = Callable[[Event, Detail], "Told | None"]
 
 
 @dataclass
@@ -47,6 +48,27 @@ class Told:
 QUIETLY = Told("")
 
 
+@dataclass(frozen=True)
+class Says:
+    """How events of one kind are told, as data. In braces: the event's details, its node, what Story.details adds.
+
+    first: a chapter for the first such event only. mark: lane, text, and whether it is trouble.
+    """
+
+    sentence: str
+    chapter: str | None = None
+    trouble: bool = False
+    first: str | None = None
+    mark: tuple[str, str] | tuple[str, str, bool] | None = None
+
+
+# What becomes of a node: kinds of events that most pictures tell, and the state that each leaves.
+LIVES = {
+    "ClientClosed": "closed", "NodeCrashed": "crashed", "NodeStopped": "stopped", "NodeFrozen": "frozen",
+    "NodeRestarted": "", "NodeThawed": "",
+}  # fmt: skip
+
+
 class Story:
     """The base of all folds.
 
@@ -56,11 +78,13 @@ class Story:
 
     name = ""  # of the picture
     title = ""
+    says: ClassVar[Mapping[str, Says]] = {}  # by kind of event
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         self.requests: dict[Any, Event] = {}  # what brokers may be serving, by connection and correlation id
         self.number = 0  # of the event that is being seen, among those that are told
         self.said: set[Any] = set()
+        self.down: dict[str, str] = {}  # node -> what is wrong with it, "" where it is back
         if options:
             raise TypeError(f"the picture {self.name!r} has no option {sorted(options)[0]!r}")
 
@@ -69,10 +93,34 @@ class Story:
         handler = self.handler(event)
         return handler(event, event.detail) if handler else None
 
-    def handler(self, event: Event) -> Callable[[Event, Detail], Told | None] | None:
-        """`_see_<kind>(event, detail)`, if the event is of this story."""
-        found: Callable[[Event, Detail], Told | None] | None = getattr(self, f"_see_{event.kind}", None)
+    def handler(self, event: Event) -> Handler | None:
+        """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for what becomes of a node; and the
+        words of its kind alone, where nothing else comes of it.
+        """
+        found: Handler | None = getattr(self, f"_see_{event.kind}", None)
+        if found is None and event.kind in self.says:
+            found = self._see_life if event.kind in LIVES else lambda event, d: self.tell(event)
         return found if found is not None and self.is_mine(event) else None
+
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        """A node changes its state to LIVES[event.kind]."""
+        return self.tell(event)
+
+    def tell(self, event: Event, *, mark: tuple[str, str] | tuple[str, str, bool] | None = None,
+             because: tuple[str, int] | None = None, light: Sequence[str] = (), **names: Any) -> Told:  # fmt: skip
+        """The event in the words that this story has for its kind. mark: where the table can't know it."""
+        says, names = self.says[event.kind], self.details(event) | names
+        chapter = says.chapter and says.chapter.format_map(names)
+        chapter = self.once(says.first.format_map(names)) if says.first else chapter
+        if says.mark and not mark:
+            lane, words, *trouble = says.mark
+            mark = (lane, words.format_map(names), bool(trouble))
+        marks = self.mark(*mark) if mark else []
+        return Told(says.sentence.format_map(names), chapter, says.trouble, because, marks, light)
+
+    def details(self, event: Event) -> dict[str, Any]:
+        """What the words of a table may name in braces."""
+        return event.detail | {"node": event.node}
 
     def is_mine(self, event: Event) -> bool:
         """Whether the story is about this event."""
@@ -85,6 +133,14 @@ class Story:
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
         return {"title": self.title}
+
+    def shown(self, *names: str) -> dict[str, Any]:
+        """What the story keeps under these names, for its cast or its space."""
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def away(self) -> dict[str, str]:
+        return {node: state for node, state in sorted(self.down.items()) if state}
 
     def asker(self, event: Event) -> str | None:
         """Who sent the request that a broker was serving, or None."""
@@ -152,11 +208,9 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             causes[key] = event.id
         story.number = len(scenes) + 1
         told = story.see(event)
-        if told is None:
-            continue
-        if told is QUIETLY:
-            if scenes:
-                scenes[-1]["space"] = story.space()
+        if told is QUIETLY and scenes:
+            scenes[-1]["space"] = story.space()
+        if told is None or told is QUIETLY:
             continue
         told_at[event.id] = len(scenes)
         scenes.append(_scene(len(scenes), position, event, told, event.at - origin, story.space()))
@@ -202,27 +256,23 @@ def _find(cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: i
 def _thin(scenes: list[Scene]) -> list[Scene]:
     if len(scenes) <= MOST_STEPS:
         return scenes
-    must = [scene for scene in scenes if scene["chapter"] or scene["trouble"]][:MOST_STEPS]
-    others = [scene for scene in scenes if not (scene["chapter"] or scene["trouble"])]
+    must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
+    others = [scene["step"] for scene in scenes if not (scene["chapter"] or scene["trouble"])]
     room = max(MOST_STEPS - len(must), 2)
-    chosen = {scene["step"] for scene in must} | {
-        others[i * (len(others) - 1) // (room - 1)]["step"] for i in range(room) if others
-    }
+    evenly = [others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others]
+    chosen = {*must[:MOST_STEPS], *evenly}
     kept = [scene for scene in scenes if scene["step"] in chosen]
     marks: list[dict[str, Any]] = []
-    renumbered: dict[int, int] = {}
+    renumbered: list[int] = []
     passed = 0
     for scene in scenes:  # a skipped scene leaves its marks to the next one that is shown
         marks += scene["marks"]
-        renumbered[scene["step"]] = min(passed, len(kept) - 1)
+        renumbered.append(min(passed, len(kept) - 1))
         if scene["step"] in chosen:
             scene["marks"], marks = marks, []
             passed += 1
-    for scene in kept:
-        because = scene["because"]
-        scene["because"] = (
-            None if because is None or renumbered[because] >= renumbered[scene["step"]] else renumbered[because]
-        )
     for step, scene in enumerate(kept):
+        because = None if scene["because"] is None else renumbered[scene["because"]]
+        scene["because"] = because if because is not None and because < step else None
         scene["step"] = step
     return kept

@@ -2,7 +2,7 @@
 
 Options: group, topic, partitions; since_ms: where the picture begins; beside: a second trace, drawn as lanes under the
 first on the same time axis; names: what the two are called (their assignors, if not given). live: with
-levers on the cards (live_rebalance.py).
+levers on the cards (course/live_rebalance.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minikafka.theatre.rebalance_cast import actors_of
 from minikafka.theatre.rebalance_space import draw_space
 from minikafka.theatre.rebalance_story import RebalanceStory
 from minikafka.theatre.rebalance_time import Axis, draw_lanes
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 from minikafka.trace import Event
 
 
@@ -47,13 +47,14 @@ class RebalancePlay(Play):
         inside, shown = space["inside"], len(space["members"])
         how = "cooperative" if self.cast["keeps"] or "cooperative" in space["assignor"] else "eager"
         how = "KIP-848" if space["kind"] == "consumer" else how
-        parts = [f"{space['assignor']}, {how}" if space["assignor"] else "no assignment yet"]
-        parts.append(counted(inside, "member") + (f", {shown} of them shown" if shown < inside else ""))
-        shown, left_out = len(self.cast["partitions"]), self.cast["left_out"]
-        parts.append(f"{shown + left_out} partitions of {self.cast['topics']}")
-        parts += [f"{shown} of them shown"] if left_out else []
-        parts += [self.cast["legend"]] if self.cast["legend"] else []
-        return " · ".join(parts)
+        partitions, left_out = len(self.cast["partitions"]), self.cast["left_out"]
+        return dotted(
+            f"{space['assignor']}, {how}" if space["assignor"] else "no assignment yet",
+            counted(inside, "member") + (f", {shown} of them shown" if shown < inside else ""),
+            f"{partitions + left_out} partitions of {self.cast['topics']}",
+            f"{partitions} of them shown" if left_out else "",
+            self.cast["legend"],
+        )
 
     def summary(self, space: dict[str, Any]) -> str:
         owned = [f"{m['name']} {' '.join(m['owns'])}" for m in space["members"] if m["owns"]]

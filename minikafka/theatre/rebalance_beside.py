@@ -6,14 +6,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, actors_of
 from minikafka.theatre.rebalance_members import RECORDS
-from minikafka.theatre.rebalance_space import state_chip
 from minikafka.theatre.rebalance_story import RebalanceStory
-from minikafka.theatre.rebalance_time import Axis, Band, draw_axis, draw_block, draw_columns, lasted_ms, seconds
+from minikafka.theatre.rebalance_time import (
+    Axis,
+    Band,
+    draw_axis,
+    draw_block,
+    draw_columns,
+    lasted_ms,
+    seconds,
+    unread_spans,
+)
 from minikafka.trace import Event
 
 OTHER = "beside "  # before the names of the second trace's nodes: its ids are the first one's too
@@ -66,12 +74,7 @@ class BesideStory(Story):
             ms = sum(lasted_ms("nobody", spans, story.since_ms, last["at"]) for spans in lanes.values())
             sums.append(f"{seconds(ms)} with {self.names[n]}")
             light += [f"time/{n}/sum", f"group/{n}/title", f"group/{n}/unread"]
-            light += [
-                f"time/{n}/{label}/{number}"
-                for label, spans in lanes.items()
-                for number, (_, _, what, _) in enumerate(spans)
-                if what == "nobody"
-            ]
+            light += [key for label, spans in lanes.items() for key in unread_spans(f"{n}/", label, spans)]
         words = f"Not read, all partitions together: {', '.join(sums)}."
         last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
         last["light"] = light
@@ -97,11 +100,8 @@ class BesidePlay(Play):
         return f"the same calls twice, one time axis · {count} partitions of {who['topics']}"
 
     def summary(self, space: dict[str, Any]) -> str:
-        texts = [
-            f"{name}: {group['state'] or 'not begun'} {group['number']}"
-            for name, group in zip(self.names, space["groups"], strict=True)
-        ]
-        return "; ".join(texts)
+        each = zip(self.names, space["groups"], strict=True)
+        return "; ".join(f"{name}: {group['state'] or 'not begun'} {group['number']}" for name, group in each)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
@@ -110,7 +110,7 @@ class BesidePlay(Play):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
             top = y + HEADER
-            y = draw_block(drawing, top, group, band, space, f"{number}/", height=14, gap=2) + GAP
+            y = draw_block(drawing, top, group, band, space, f"{number}/", 14, 2) + GAP
             drawing.cursor(band.cursor, top - 2, y - GAP + 2, f"time/cursor/{number}")
         draw_axis(drawing, y - GAP + 15, band)
 
@@ -121,7 +121,7 @@ class BesidePlay(Play):
         d.text(key + "/title/name", 0, y + 15, name, bold=True, size=14, room=room)
         x = min(max(text_width(each, 14, bold=True) for each in self.names) / LEAST_STRETCH, room) + 12
         if space["state"]:
-            state_chip(d, key + "/state", x, y + 1, space["state"])
+            d.chip(key + "/state", x, y + 1, space["state"], "good" if space["state"] == "Stable" else "chip")
         draw_columns(d, key, y + 15, band)
         actors = actors_of(self.groups[number])
         most = max(len(group["actors"]) for group in self.groups)
@@ -129,14 +129,12 @@ class BesidePlay(Play):
         for n, member in enumerate(space["members"]):
             actor, left = actors[member["name"]], n * pitch  # under each other in both groups
             away = bool(member["life"]) or not member["inside"]
-            d.circle(f"{key}/member/{n}", left + 9, y + 32, 9, actor.colour, fade=0.5 if away else None,
-                     tip=f"{actor.name}: {member['words']}")  # fmt: skip
-            d.text(f"{key}/member/{n}/letter", left + 9, y + 36.5, actor.letter, actor.ink, bold=True, size=12.5,
-                   anchor="middle")  # fmt: skip
+            d.disc(f"{key}/member/{n}", left + 9, y + 32, 9, actor.letter, actor.number, 12.5,
+                   fade=0.5 if away else None, tip=f"{actor.name}: {member['words']}")  # fmt: skip
             words, room = re.split("[:,]", member["words"])[0], pitch - 27
-            if text_width(words, 12.5) > room * LEAST_STRETCH:  # which partitions, is seen below
+            if not has_room(words, room, 12.5):  # which partitions, is seen below
                 words = "decides" if space["assigns"] == actor.name else re.split(" gives| [A-Za-z][0-9]", words)[0]
-            d.text(f"{key}/member/{n}/words", left + 23, y + 37, words, "quiet", size=12.5, room=room)
+            d.note(f"{key}/member/{n}/words", left + 23, y + 37, words, room=room)
 
 
 def _names(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from minikafka.theatre.casting import busiest_topic
+from minikafka.theatre.casting import busiest_topic, legend, letters
 from minikafka.theatre.drawing import COLOURS, actor_colour, actor_number
-from minikafka.theatre.keys import legend, letters
 from minikafka.trace import Event
 
 Part = tuple[str, int]
@@ -96,11 +95,9 @@ def cast(trace: Sequence[Event], group: str | None, topic: str | None, partition
     members = _members(mine)
     names = list(dict.fromkeys(members.values()))
     by_letter = sorted(_letters(names).items(), key=lambda pair: (len(pair[1]), pair[1]))
-    marked = [len(letter) - len(letter.rstrip("'")) for _, letter in by_letter]
-    actors = [
-        Actor(name, letter, actor_number(letter.rstrip("'"), [other for _, other in by_letter]) + COLOURS * marks)
-        for (name, letter), marks in zip(by_letter, marked, strict=True)
-    ]
+    order = [letter for _, letter in by_letter]
+    actors = [Actor(name, letter, actor_number(letter.rstrip("'"), order) + COLOURS * letter.count("'"))
+              for name, letter in by_letter]  # fmt: skip
     found = {actor.name: actor for actor in actors}
     parts = _parts(trace, mine, topic)
     if partitions is not None:
@@ -124,45 +121,29 @@ def _members(mine: Sequence[Event]) -> dict[str, str]:
     names: dict[str, str] = {}
     living: dict[str, list[str]] = {}
     for event in mine:
-        d = event.detail
-        if event.kind == "MemberJoined" and d["member"] not in names:
-            client = d["client"] or "member"
+        member: Any = event.detail.get("member")
+        if event.kind == "MemberJoined" and member not in names:
+            client = event.detail["client"] or "member"
             same = living.setdefault(client, [])
-            names[d["member"]] = client if not same else f"{client} ({len(same) + 1})"
-            same.append(d["member"])
+            names[member] = client if not same else f"{client} ({len(same) + 1})"
+            same.append(member)
         elif event.kind == "MemberLeft":
-            for same in living.values():
-                if d["member"] in same:
-                    same.remove(d["member"])
+            living = {client: [each for each in same if each != member] for client, same in living.items()}
     return names
 
 
 def _parts(trace: Sequence[Event], mine: Sequence[Event], topic: str | None) -> list[Part]:
-    assigned = {
-        (name, number)
-        for event in mine
-        if event.kind == "AssignmentMade"
-        for parts in event.detail["assignment"].values()
-        for name, number in parts
-    }
+    made = [event.detail["assignment"].values() for event in mine if event.kind == "AssignmentMade"]
+    assigned = {(name, number) for shares in made for parts in shares for name, number in parts}
     topics = {topic} if topic else {name for name, _ in assigned} or {busiest_topic(trace)}
-    grown = [
-        (event.detail["topic"], number)
-        for event in trace
-        if event.kind in ("TopicCreated", "PartitionsCreated") and event.detail["topic"] in topics
-        for number in range(event.detail["partitions"])
-    ]
-    return sorted({part for part in assigned if part[0] in topics} | set(grown))
+    sizes = [event.detail for event in trace if event.kind in ("TopicCreated", "PartitionsCreated")]
+    there = {(d["topic"], number) for d in sizes for number in range(d["partitions"])}
+    return sorted(part for part in assigned | there if part[0] in topics)
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
     """A letter each: the one a name ends with ("consumer b" is B) where that tells them all apart, else in order."""
     ends = [name.split(" (")[0].replace("-", " ").split(" ")[-1].upper() for name in names]
     if all(end in ALPHABET and len(end) == 1 for end in ends):
-        seen: Counter[str] = Counter()
-        marked = {}
-        for name, end in zip(names, ends, strict=True):
-            marked[name] = end + "'" * seen[end]
-            seen[end] += 1
-        return marked
+        return {name: end + "'" * ends[:n].count(end) for n, (name, end) in enumerate(zip(names, ends, strict=True))}
     return {name: ALPHABET[n] if n < len(ALPHABET) else str(n + 1) for n, name in enumerate(names)}

@@ -12,23 +12,19 @@ from typing import Any
 
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast, Part
 
-PHASES = {
-    "Empty": "nobody is here",
-    "PreparingRebalance": "everyone joins",
-    "CompletingRebalance": "the leader assigns",
-    "Assigning": "the coordinator assigns",
-    "Reconciling": "members change over",
-    "Stable": "Stable",
-    "Dead": "gone",
+PHASES = {  # a group's state: in plain words, in short ones, and its fill
+    "Empty": ("nobody is here", "nobody is here", "wash"),
+    "PreparingRebalance": ("everyone joins", "join", "cell"),
+    "CompletingRebalance": ("the leader assigns", "assign", "chip"),
+    "Assigning": ("the coordinator assigns", "assign", "chip"),
+    "Reconciling": ("members change over", "change over", "cell"),
+    "Stable": ("Stable", "Stable", "good"),
+    "Dead": ("gone", "gone", "wash"),
 }
 MOST_NAMED = 8  # in one sentence
 Span = tuple[int, list[str], str, int | None]
-AWAY = {
-    "frozen": "frozen: no heartbeat",
-    "crashed": "crashed: it says nothing",
-    "closed": "has left",
-    "left": "has left",
-}
+AWAY = {"frozen": "frozen: no heartbeat", "crashed": "crashed: it says nothing", "closed": "has left",
+        "left": "has left"}  # fmt: skip
 
 
 @dataclass
@@ -60,6 +56,14 @@ class ShownMember:
     def joining(self) -> bool:
         """Its JoinGroup of this rebalance is in."""
         return self.inside and self.asked == "JoinGroup"
+
+    @property
+    def must_give(self) -> list[Part]:
+        return [part for part in self.gives if part in self.owns]
+
+    @property
+    def still_waits(self) -> list[Part]:
+        return [part for part in self.waits if part not in self.owns]
 
     @property
     def reads(self) -> bool:
@@ -172,13 +176,8 @@ class Group:
     def space(self, step: int) -> dict[str, Any]:
         """step: the one that is told now."""
         parts = self.cast.parts
-        return {
-            "kind": self.kind,
-            "state": self.state,
-            "down": self.down,
-            "number": self.number,
-            "leader": self.leader,
-            "assignor": self.assignor,
+        names = ("kind", "state", "down", "number", "leader", "assignor")
+        return {name: getattr(self, name) for name in names} | {
             "assigns": self._assigns(step),
             "waits_for": self._waits_for(),
             "two_owners": [self.cast.label(part) for part in self.two_owners],
@@ -225,8 +224,8 @@ class Group:
             "words": self.words(each),
             "trouble": each.is_blind or (each.overdue and each.reads),
             "owns": [label(part) for part in each.owns],
-            "gives": [label(part) for part in each.gives if part in each.owns],
-            "waits": [label(part) for part in each.waits if part not in each.owns],
+            "gives": [label(part) for part in each.must_give],
+            "waits": [label(part) for part in each.still_waits],
             "asked": each.asked,
             "asked_at": each.asked_at,
             "answered": list(each.answered) if each.answered else None,
@@ -246,31 +245,26 @@ class Group:
             return "asks to join" if each.asked else "not in the group" if each.id else "starts"
         if each.overdue:
             return "too slow: poll is overdue"
-        gives = [part for part in each.gives if part in each.owns]
         if each.revoked:
             return f"gives up {self.labels(each.revoked) if each.owns else 'all'}"
         if each.asked == "LeaveGroup":
             return "leaves the group"
         if each.told:
             return "was told, joins at next poll"
-        if gives:
-            return f"must give up {self.labels(gives)}"
+        if each.must_give:
+            return f"must give up {self.labels(each.must_give)}"
         if each.joining and self.state == "PreparingRebalance":
             whom = self.missing[0].actor.letter if len(self.missing) == 1 else "all"
             return f"reads on, waits for {whom}" if each.owns else f"waits for {whom}"
         if self.kind == "classic" and self.state == "CompletingRebalance":
             mine = each.actor.name == self.leader
             return "decides who reads what" if mine else "waits for a share"
-        waits = [part for part in each.waits if part not in each.owns]
+        waits = each.still_waits
         if waits:
-            holders = [
-                f"waits until {owner.actor.letter} gives up {self.labels([part])}"
-                for part in waits
-                for owner in self.owners(part)
-                if owner.inside
-            ]
+            holders = [(owner, part) for part in waits for owner in self.owners(part) if owner.inside]
             if holders:
-                return holders[0]
+                owner, part = holders[0]
+                return f"waits until {owner.actor.letter} gives up {self.labels([part])}"
             unheard = [part for part in waits if part not in each.given]
             return f"waits to hear of {self.labels(unheard)}" if unheard else f"takes over {self.labels(waits)}"
         if not each.owns:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Story, Told
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.rebalance_cast import Part, cast
 from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember, listed
 from minikafka.theatre.text import key_part
@@ -21,8 +21,22 @@ ERRORS = {
     "MEMBER_ID_REQUIRED": 79, "GROUP_MAX_SIZE_REACHED": 81, "FENCED_INSTANCE_ID": 82, "FENCED_MEMBER_EPOCH": 110,
     "UNRELEASED_INSTANCE_ID": 111, "STALE_MEMBER_EPOCH": 113,
 }  # fmt: skip
+OF_MEMBERS = ("ProcessingSlowed", "RecordsPolled", "PositionReset")  # told by clients, of any group or none
 APIS = {"JoinGroup": 11, "Heartbeat": 12, "LeaveGroup": 13, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
 RECORDS = ("RecordsAppended", "RecordsPolled", "RecordsFetched", "PositionReset", "RequestSent", "ResponseReceived")
+SAYS = {
+    "PartitionsLost": Says("{who} has lost {gone}: it can commit nothing for that any more.", trouble=True),
+    "PollOverdue": Says("{who} has not polled in time: {why}.", "poll overdue", True),
+    "CommitFailed": Says("{node}'s commit fails with {error}: others may read these records again.", "a commit fails",
+                         True),
+    "ProcessingSlowed": Says("{node} needs {processing_ms} ms for each record from now on.", "{node} is slow"),
+    "ClientClosed": Says("{node} closes.", "{node} closes"),
+    "NodeCrashed": Says("{node} crashes without a goodbye, and sends no Heartbeat any more.", "{node} crashes", True),
+    "NodeFrozen": Says("{node} is frozen: it doesn't read and sends no Heartbeat, and the coordinator doesn't know "
+                       "yet.", "{node} freezes"),
+    "NodeThawed": Says("{node} goes on as if no time had passed.", "{node} goes on"),
+    "NodeRestarted": Says("{node} starts again, remembering nothing.", "{node} is back"),
+}  # fmt: skip
 LONG_MS = 3000  # a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited for
 STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
@@ -39,6 +53,7 @@ class MemberStory(Story):
     """
 
     name = "rebalance"
+    says = SAYS
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,
                  partitions: Sequence[int] | None = None, since_ms: int = 0, live: bool = False,
@@ -59,6 +74,8 @@ class MemberStory(Story):
         return self.group.space(self.number)
 
     def is_mine(self, event: Event) -> bool:
+        if event.kind in OF_MEMBERS and self._client(event) is None:
+            return False
         return bool(event.detail.get("group", self.who.group) == self.who.group)
 
     def see(self, event: Event) -> Told | None:
@@ -117,10 +134,8 @@ class MemberStory(Story):
         return found or ShownMember(next(iter(self.who.actors)))
 
     def _client(self, event: Event) -> ShownMember | None:
-        names = {each.name.split(" (")[0]: each for each in self.who.actors}
-        if event.node not in names:
-            return None
-        return self.group.named(event.node) or self.group.of(names[event.node])
+        actor = {each.name.split(" (")[0]: each for each in self.who.actors}.get(event.node)
+        return (self.group.named(event.node) or self.group.of(actor)) if actor else None
 
     def _assignor(self) -> str:
         name = self.group.assignor
@@ -133,7 +148,7 @@ class MemberStory(Story):
             if member:
                 mine = self.group.labels(part for part in self.group.parts(parts) if part in self.who.parts)
                 shares.append(f"{member.actor.letter} {mine or 'nothing'}")
-        more = [f"{len(shares) - MOST_NAMED} members more"] if len(shares) > MOST_NAMED else []
+        more = [f"{len(shares) - MOST_NAMED} members more"] * (len(shares) > MOST_NAMED)
         return "; ".join(sorted(shares)[:MOST_NAMED] + more)
 
     # -- members
@@ -154,15 +169,13 @@ class MemberStory(Story):
         self._asks(member, d["api"])
         member.told, member.revoked = member.told and d["api"] != "JoinGroup", []
         name = member.actor.name
-        if d["api"] == "JoinGroup" and (member.inside or self.once(("asks", name, event.at // 1000))):
-            if not member.inside:
-                return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
-            keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
-            because = f", for {member.why}" if member.why else ""
-            return Told(f"{name} joins again{because}: JoinGroup (11){keeps}.")
         if d["api"] == "LeaveGroup":
             return Told(f"{name} says goodbye: LeaveGroup (13).")
-        return None
+        if d["api"] != "JoinGroup" or not (member.inside or self.once(("asks", name, event.at // 1000))):
+            return None
+        keeps = f", and keeps reading {self.group.labels(member.owns)}" if member.owns else ""
+        again = f"joins again{f', for {member.why}' if member.why else ''}: JoinGroup (11){keeps}"
+        return Told(f"{name} {again if member.inside else 'asks the coordinator to let it in: JoinGroup (11)'}.")
 
     def _see_ResponseReceived(self, event: Event, d: Detail) -> Told | None:
         member = self._client(event)
@@ -181,12 +194,10 @@ class MemberStory(Story):
 
     def _see_AssignorRan(self, event: Event, d: Detail) -> Told:
         self.group.assignor = d["assignor"]
-        flaws = ""
-        for problem in d.get("problems") or ():
-            for member_id, actor in self.who.members.items():
-                problem = problem.replace(member_id, actor.letter)
-            more = len(d["problems"]) - 1
-            flaws = flaws or f" But {problem}{f', and {more} more flaws' if more else ''}."
+        problem, *others = d.get("problems") or [""]
+        for member_id, actor in self.who.members.items():
+            problem = problem.replace(member_id, actor.letter)
+        flaws = f" But {problem}{f', and {len(others)} more flaws' if others else ''}." if problem else ""
         return Told(f"{event.node}, the group leader, runs {self._assignor()}: {self._shares(d['assignment'])}.{flaws}",
                     None, bool(flaws))  # fmt: skip
 
@@ -213,59 +224,45 @@ class MemberStory(Story):
         mine = self.group.labels(member.owns)
         if shared and self.group.kind == "classic":  # the answer to SyncGroup told it so
             self._answer(member, f"SyncGroup: {mine or 'nothing yet'}", False)
-        keeps = f" It keeps {mine}." if member.owns else ""
-        unasked = ", unasked" if alone else ""
-        it = "it" if len(moves) == 1 else "them"
+        gives, it = self.group.labels(moves) + ", unasked" * alone, "it" if len(moves) == 1 else "them"
         others = sorted({each.actor.letter for part in moves for each in self.group.holders(part)})
-        who = f"{listed(others)} alone" if others else "nobody"
-        return Told(f"{member.actor.name} gives up {self.group.labels(moves)}{unasked}: {who} reads {it} now.{keeps}")
+        who, keeps = f"{listed(others)} alone" if others else "nobody", f" It keeps {mine}." if member.owns else ""
+        return Told(f"{member.actor.name} gives up {gives}: {who} reads {it} now.{keeps}")
 
     def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
         member.owns, member.gives, member.revoked = self.group.parts(d["owned"]), [], []
-        gone = self.group.labels(self.group.parts(d["partitions"]))
-        return Told(f"{member.actor.name} has lost {gone}: it can commit nothing for that any more.", None, True)
+        return self.tell(event, who=member.actor.name, gone=self.group.labels(self.group.parts(d["partitions"])))
 
     def _see_PollOverdue(self, event: Event, d: Detail) -> Told:
         member = self._member(event, d)
         member.overdue = True
-        return Told(f"{member.actor.name} has not polled in time: {d['why']}.", "poll overdue", True)
+        return self.tell(event, who=member.actor.name)
 
     def _see_CommitFailed(self, event: Event, d: Detail) -> Told:
-        error = d["error"] + number_of(d["error"])
-        return Told(f"{event.node}'s commit fails with {error}: others may read these records again.",
-                    "a commit fails", True)  # fmt: skip
+        return self.tell(event, error=d["error"] + number_of(d["error"]))
 
-    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told | None:
-        member = self._client(event)
-        if member is None:
-            return None
-        member.processing_ms = d["processing_ms"]
-        return Told(f"{event.node} needs {d['processing_ms']} ms for each record from now on.", f"{event.node} is slow")
+    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+        self._member(event, d).processing_ms = d["processing_ms"]
+        return self.tell(event)
 
     # -- records
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
-        part: Part = (d["topic"], d["partition"])
-        self.group.end[part] = d["last_offset"] + 1
+        self.group.end[d["topic"], d["partition"]] = d["last_offset"] + 1
         return self._now_and_then(event)
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
-        member = self._client(event)
-        if member is not None:
-            self.group.position[(d["topic"], d["partition"])] = d["position"]
-            member.overdue = False
-        return self._now_and_then(event) if member else None
+        self.group.position[d["topic"], d["partition"]] = d["position"]
+        self._member(event, d).overdue = False
+        return self._now_and_then(event)
 
-    def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
-        if self._client(event):
-            self.group.position[(d["topic"], d["partition"])] = d["offset"]
-        return None
+    def _see_PositionReset(self, event: Event, d: Detail) -> None:
+        self.group.position[d["topic"], d["partition"]] = d["offset"]
 
-    def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
+    def _see_RecordsFetched(self, event: Event, d: Detail) -> None:
         if not self.who.clients_speak:
-            self.group.position[(d["topic"], d["partition"])] = d["next_offset"]
-        return None
+            self.group.position[d["topic"], d["partition"]] = d["next_offset"]
 
     def _now_and_then(self, event: Event) -> Told | None:
         """A step for the records alone."""
@@ -287,38 +284,21 @@ class MemberStory(Story):
 
     # -- nodes
 
-    def _see_ClientClosed(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "closed", "closes", f"{event.node} closes")
-
-    def _see_NodeCrashed(self, event: Event, d: Detail) -> Told | None:
-        silent = "crashes without a goodbye, and sends no Heartbeat any more"
-        return self._life(event, "crashed", silent, f"{event.node} crashes")
-
-    def _see_NodeFrozen(self, event: Event, d: Detail) -> Told | None:
-        silent = "is frozen: it doesn't read and sends no Heartbeat, and the coordinator doesn't know yet"
-        return self._life(event, "frozen", silent, f"{event.node} freezes")
-
-    def _see_NodeThawed(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "", "goes on as if no time had passed", f"{event.node} goes on")
-
-    def _see_NodeRestarted(self, event: Event, d: Detail) -> Told | None:
-        return self._life(event, "", "starts again, remembering nothing", f"{event.node} is back")
-
-    def _life(self, event: Event, life: str, what: str, chapter: str) -> Told | None:
-        member = self.group.named(event.node)
+    def _see_life(self, event: Event, d: Detail) -> Told | None:
+        member, life = self.group.named(event.node), LIVES[event.kind]
         if event.node == self.group.node:
-            self.group.down = bool(life)
-            where = f"{event.node}, which is the group coordinator,"
-            return Told(f"{where} {'is ' + life if life else 'is back'}.", chapter, bool(life))
+            self.group.down, told = bool(life), self.tell(event)
+            told.sentence = f"{event.node}, which is the group coordinator, {'is ' + life if life else 'is back'}."
+            told.trouble = bool(life)
+            return told
         if member is None:
             return None
         member.life = life
         if life in ("crashed", "closed"):
             member.asked, member.waits, member.revoked = "", [], []
-            member.owns = [] if life == "closed" or not member.inside else member.owns
-        if event.kind == "NodeRestarted":
+        if life == "closed" or event.kind == "NodeRestarted" or (life == "crashed" and not member.inside):
             member.owns = []
-        return Told(f"{event.node} {what}.", chapter, life == "crashed")
+        return self.tell(event)
 
 
 def every_ms(trace: Sequence[Event], since_ms: int) -> int:

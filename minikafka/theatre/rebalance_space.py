@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width, wrap
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fitting, has_room, text_width, wrap
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
 from minikafka.theatre.rebalance_group import listed
@@ -23,7 +23,6 @@ WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the le
 LINE = 15  # of words
 LEVERS = ("freeze", "slow", "leave", "crash")
 LEVER, LEVERS_IN_A_ROW, STRIP = 24, 215, 30  # cards that wide have their levers in one row
-STATE_FILL = {"Stable": "good"}
 
 
 class Places:
@@ -94,40 +93,28 @@ def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> No
 
 def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     height = BAR + (26 if d.narrow else 0)
-    busy = space["assigns"] == "coordinator"
-    down = space["down"]
-    d.rect("coordinator", 0, 0, d.width, height, "said" if busy else "wash", "saidline" if busy else "rule", r=8,
-           dash="5 4" if down else None)  # fmt: skip
+    down, dash = space["down"], "5 4" if space["down"] else None
+    fill, line = ("said", "saidline") if space["assigns"] == "coordinator" else ("wash", "rule")
+    d.rect("coordinator", 0, 0, d.width, height, fill, line, r=8, dash=dash)
     d.text("coordinator/name", 12, 19, "group coordinator", bold=True)
     if space["state"]:
         state = "down" if down else space["state"]
         x, y = (12.0, 24) if d.narrow else (190.0, 5)
-        width = state_chip(d, "coordinator/state", x, y, state)
+        width = d.chip("coordinator/state", x, y, state, "good" if state == "Stable" else "chip")
         x = x + width + 10 if d.narrow else 12
         room = d.width - 12 - x - (_pool_width(space["free"]) + 110 if space["free"] and not d.narrow else 0)
-        d.text("coordinator/words", x, 38, _who_assigns(space, actors), "quiet", size=12.5, room=room)
+        d.note("coordinator/words", x, 38, _who_assigns(space, actors), room=room)
     return height
-
-
-def state_chip(d: Drawing, key: str, x: float, y: float, state: str) -> float:
-    """The group's state in Kafka's word, with room for it in the narrowest page; returns its width."""
-    width = text_width(state, 12, bold=True) / LEAST_STRETCH + 10
-    d.rect(key, x, y, width, 19, STATE_FILL.get(state, "chip"), r=9)
-    d.text(key + "/word", x + width / 2, y + 14, state, size=12, bold=True, anchor="middle")
-    return width
 
 
 def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["kind"] == "consumer":
-        return f"epoch {space['number']} · the coordinator itself assigns" + (
-            f" ({space['assignor']})" if space["assignor"] else ""
-        )
-    words = f"generation {space['number']}"
+        how = f" ({space['assignor']})" if space["assignor"] else ""
+        return f"epoch {space['number']} · the coordinator itself assigns{how}"
+    words, waits = f"generation {space['number']}", space["waits_for"]
     if space["state"] == "PreparingRebalance":
-        waits = space["waits_for"]
-        if len(waits) > MOST_MEMBERS:
-            return f"{words} ends · waits for {len(waits)} members"
-        return f"{words} ends · waits for {listed(waits)}" if waits else f"{words} ends · everyone joins"
+        whom = listed(waits) if len(waits) <= MOST_MEMBERS else f"{len(waits)} members"
+        return f"{words} ends · waits for {whom}" if waits else f"{words} ends · everyone joins"
     if space["state"] == "CompletingRebalance" and space["leader"] in actors:
         return f"{words} · group leader {actors[space['leader']].letter} assigns"
     if space["leader"] in actors:
@@ -137,11 +124,8 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
 
 def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     """It should never turn red; once it has, it says for how long."""
-    two = {
-        label: lasted_ms("two", spans, since_ms, now)
-        for label, spans in space["spans"].items()
-        if any(what == "two" for _, _, what, _ in spans)
-    }
+    lanes = {label: spans for label, spans in space["spans"].items() if any(span[2] == "two" for span in spans)}
+    two = {label: lasted_ms("two", spans, since_ms, now) for label, spans in lanes.items()}
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two:
         lasted = f", for {seconds(max(two.values()))}" if any(two.values()) else ""
@@ -191,11 +175,9 @@ class Box:
         ground = "said" if self.assigns else "wash" if self.gone else "paper"
         here = self.member["inside"] or self.member["owns"]
         d.rect(key, self.x, self.y, self.w, self.h, ground, actor.colour if here else "rule", r=8, width=2, dash=dash)
-        d.circle(key + "/letter", self.x + 20, self.y + 20, 12, actor.colour, dash=dash, fade=fade)
+        d.disc(key + "/letter", self.x + 20, self.y + 20, 12, actor.letter, actor.number, 14, dash=dash, fade=fade)
         if actor.pattern:
             d.circle(key + "/ring", self.x + 20, self.y + 20, 9.5, "none", "paper", dash="2 3", width=2)
-        d.text(key + "/letter/word", self.x + 20, self.y + 25, actor.letter, actor.ink, bold=True, size=14,
-               anchor="middle")  # fmt: skip
         self._words()
         self._arrows()
 
@@ -204,12 +186,12 @@ class Box:
         room, y = self.w - 46, self.y + (18 if wide or self.leads else 25)
         if self.leads and wide:
             words = "group leader" if self.w >= WIDER_CARD else "leader"
-            d.text(key + "/leads", self.x + self.w - 9, y, words, "quiet", size=12, anchor="end")
+            d.note(key + "/leads", self.x + self.w - 9, y, words, "end", size=12)
             room -= text_width(words, 12) / LEAST_STRETCH + 8
         elif self.leads:
-            d.text(key + "/leads", self.x + 38, y + 15, "leader", "quiet", size=12)
+            d.note(key + "/leads", self.x + 38, y + 15, "leader", size=12)
         name = self.actor.name
-        if text_width(name, bold=True) > room * LEAST_STRETCH:
+        if not has_room(name, room, 13, bold=True):
             name = "…" + re.split("[- _.]", name)[-1]  # the end of a long name tells it from others
         d.text(key + "/name", self.x + 38, y, name, bold=True, room=room, tip=self.actor.name)
         ink = "trouble" if member["trouble"] else "quiet"
@@ -220,17 +202,15 @@ class Box:
     def draw_levers(self, room: float) -> None:
         """What can be done to this member now."""
         words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
-        self.h -= room
-        in_a_row = len(LEVERS) if room == LEVER else 2
+        self.h, in_a_row = self.h - room, len(LEVERS) if room == LEVER else 2
         for first in range(0, len(words), in_a_row):
             row = words[first : first + in_a_row]
             x, y = self.x + 6.0, self.y + self.h + first // in_a_row * LEVER - 1
             more = (self.w - 9 - sum(text_width(word, 12) for word in row)) / len(row) - 3  # around each word
             for word in row:
                 key, w = f"{self.key}/lever/{word}", text_width(word, 12) + more
-                self.d.rect(key, x, y, w, 20, "wash", "rule", r=10, act=f"{word} {self.actor.name}",
-                            tip=f"{word} {self.actor.name} now")  # fmt: skip
-                self.d.text(key + "/word", x + w / 2, y + 14, word, "ink", size=12, anchor="middle")
+                act = f"{word} {self.actor.name}"
+                self.d.boxed(key, x, y, w, 20, word, "wash", line="rule", r=10, bold=False, act=act, tip=f"{act} now")
                 x += w + 3
 
     def draw_parts(self) -> None:
@@ -255,20 +235,20 @@ class Box:
         key = f"part/{label}" if how != "waits" else f"part/{label}/for/{key_part(self.actor.name)}"
         if key in self.d.shapes or not self.member["inside"]:
             key += f"/{key_part(self.actor.name)}"
-        look = {
-            "owns": (colour, colour, ink, None),
-            "gives": ("paper", colour, "ink", "4 3"),
-            "waits": ("none", "quiet", "quiet", "1 3"),
+        does, fill, line, ink, dash = {
+            "owns": ("reads", colour, colour, ink, None),
+            "gives": ("must give up", "paper", colour, "ink", "4 3"),
+            "waits": ("was given, may not read yet:", "none", "quiet", "quiet", "1 3"),
         }[how]
-        inside = self.member["inside"]
-        if (self.silent or not inside) and how == "owns":
-            look = ("paper", "trouble", "trouble", None) if inside else ("none", "rule", "gone", "4 3")
-        width = None
-        if label in self.two_owners and how != "waits":
-            look, width = (colour, "trouble", ink, None), 3
-        tips = {"owns": "reads", "gives": "must give up", "waits": "was given, may not read yet:"}
-        self.d.cell(key, x, y, w, CHIP, label, "", "", look[0], look[1], look[2], dash=look[3], width=width,
-                    tip=f"{self.actor.name} {tips[how]} {label}")  # fmt: skip
+        two = label in self.two_owners and how != "waits"
+        if two:
+            fill, line, ink, dash = colour, "trouble", self.actor.ink, None
+        elif how == "owns" and not self.member["inside"]:
+            fill, line, ink, dash = "none", "rule", "gone", "4 3"
+        elif how == "owns" and self.silent:
+            fill, line, ink = "paper", "trouble", "trouble"
+        self.d.cell(key, x, y, w, CHIP, label, fill=fill, line=line, ink=ink, dash=dash, width=3 if two else None,
+                    tip=f"{self.actor.name} {does} {label}")  # fmt: skip
 
     def _arrows(self) -> None:
         d, member, x = self.d, self.member, self.x + 20
@@ -276,18 +256,15 @@ class Box:
         if member["inside"] and not self.silent:
             d.line(self.key + "/link", x, top, x, foot, "rule")
         answer = member["answered"]
-        room = self.w - 24
         if answer and answer[2] == self.now:
-            d.arrow(self.key + "/answer", x, top, x, foot, "ink", width=1.6, of=answer[2])
-            words, ink = answer[0], "trouble" if answer[1] else "ink"
-            if text_width(words, 13.5, bold=True) > room * LEAST_STRETCH:
-                words = words.split(": ")[-1]
-            d.text(self.key + "/answer/word", x + 11, foot - 8, words, ink, size=12.5, bold=True, room=room)
+            part, begin, end, of, new = "answer", top, foot, answer[2], True
+            words, ink = [answer[0], answer[0].split(": ")[-1]], "trouble" if answer[1] else "ink"
         elif member["asked"]:
-            new = member["asked_at"] == self.now
-            d.arrow(self.key + "/asks", x, foot, x, top, "ink" if new else "quiet", width=1.6, of=member["asked_at"])
-            words = member["asked"] if new else f"{member['asked']}, waits"
-            if text_width(words, 12.5) > room * LEAST_STRETCH:
-                words = member["asked"].removeprefix("ConsumerGroup")
-            d.text(self.key + "/asks/word", x + 11, foot - 8, words, "ink" if new else "quiet", size=12.5, bold=new,
-                   room=room)  # fmt: skip
+            part, begin, end, of, new = "asks", foot, top, member["asked_at"], member["asked_at"] == self.now
+            asks = member["asked"] if new else f"{member['asked']}, waits"
+            words, ink = [asks, member["asked"].removeprefix("ConsumerGroup")], "ink" if new else "quiet"
+        else:
+            return
+        d.arrow(f"{self.key}/{part}", x, begin, x, end, "ink" if new else "quiet", width=1.6, of=of)
+        said = fitting(words, self.w - 24, 13.5 if part == "answer" else 12.5, bold=part == "answer") or words[-1]
+        d.text(f"{self.key}/{part}/word", x + 11, foot - 8, said, ink, size=12.5, bold=new, room=self.w - 24)

@@ -9,7 +9,7 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Detail, Told
 from minikafka.theatre.rebalance_group import ShownMember, listed
 from minikafka.theatre.rebalance_members import LONG_MS, RECORDS, MemberStory, number_of
-from minikafka.theatre.rebalance_time import lasted_ms, seconds
+from minikafka.theatre.rebalance_time import lasted_ms, seconds, unread_spans
 from minikafka.trace import Event
 
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
@@ -31,12 +31,8 @@ class RebalanceStory(MemberStory):
         which = [label for label, ms in unread_ms.items() if longest_ms - ms < ALIKE_MS]
         words = f"In all, nobody read {listed(which)} for {seconds(longest_ms)}."
         last["sentence"] = words if last["kind"] in RECORDS else f"{last['sentence']} {words}"
-        last["light"] = [f"time/{label}/{part}" for label in which for part in ("name", "unread")] + [
-            f"time/{label}/{number}"
-            for label in which
-            for number, (_, _, what, _) in enumerate(lanes[label])
-            if what == "nobody"
-        ]
+        last["light"] = [f"time/{label}/{part}" for label in which for part in ("name", "unread")]
+        last["light"] += [key for label in which for key in unread_spans("", label, lanes[label])]
 
     def _derived(self, state: str) -> None:
         if not self.who.states_told:
@@ -107,10 +103,8 @@ class RebalanceStory(MemberStory):
             each.asked = "" if self.who.clients_speak else "SyncGroup"
         who = leader.actor.name if leader else "nobody"
         what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
-        return Told(
-            f"All have joined: generation {group.number} begins. {who} is group leader: {what}.",
-            f"generation {group.number}",
-        )
+        sentence = f"All have joined: generation {group.number} begins. {who} is group leader: {what}."
+        return Told(sentence, f"generation {group.number}")
 
     def _see_AssignmentMade(self, event: Event, d: Detail) -> Told:
         group = self.group
@@ -157,10 +151,8 @@ class RebalanceStory(MemberStory):
         if all(each.epoch == group.number and each.reconciled for each in group.inside):
             self._derived("Stable")
         name, mine = member.actor.name, group.labels(owned) or "nothing yet"
-        if revoking:
-            words, short = f"it must give up {group.labels(revoking)}", f"give up {group.labels(revoking)}"
-        else:
-            words, short = f"it may read {mine}", f"read {mine}"
+        verb, short = ("must", f"give up {group.labels(revoking)}") if revoking else ("may", f"read {mine}")
+        words = f"it {verb} {short}"
         if waiting:
             words += f", and {group.labels(waiting)} when others have given that up"
         self._answer(member, f"ConsumerGroupHeartbeat: {short}", False)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH, Scene
+from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
+from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.rebalance_cast import Actor, actors_of
 from minikafka.theatre.rebalance_group import PHASES, listed
@@ -20,11 +20,6 @@ from minikafka.theatre.text import counted
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
-TICKS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-PHASE_FILL = {"Stable": "good", "PreparingRebalance": "cell", "CompletingRebalance": "chip", "Assigning": "chip",
-              "Reconciling": "cell"}  # fmt: skip
-SHORT = {"PreparingRebalance": "join", "CompletingRebalance": "assign", "Assigning": "assign",
-         "Reconciling": "change over"}  # fmt: skip
 CAPTION = 22
 LEAST_SEEN = 12  # width of two owners that have just begun
 SHORTEST_MS = 5  # less is 0.00 s
@@ -86,36 +81,34 @@ class Band:
 
 def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
     band = Band(d, axis, scene)
-    d.text("time/caption", 0, top + 13, "who reads each partition", "quiet", size=12.5)
+    d.note("time/caption", 0, top + 13, "who reads each partition")
     _legend(d, top + 13, scene["space"])
     draw_columns(d, "time", top + 13, band)
     many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
-    sizes = {"height": 14, "gap": 2} if many else {}
-    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", **sizes)
+    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", *((14, 2) if many else (16, 3)))
     d.cursor(band.cursor, top + CAPTION - 1, bottom + 2)
     draw_axis(d, bottom + 14, band)
 
 
 def _legend(d: Drawing, y: float, space: Space) -> None:
-    x, two = 200.0 if d.narrow else 220.0, any(span[2] == "two" for lane in space["spans"].values() for span in lane)
+    x = 200.0 if d.narrow else 220.0
     d.rect("time/legend/nobody", x, y - 10, 16, 12, "hatch", "trouble", r=3)
-    d.text("time/legend/nobody/word", x + 22, y, "nobody", "quiet", size=12.5)
-    if two:
+    d.note("time/legend/nobody/word", x + 22, y, "nobody")
+    if any(span[2] == "two" for lane in space["spans"].values() for span in lane):
         x += 100
         d.rect("time/legend/two/over", x, y - 10, 16, 6, "quiet")
         d.rect("time/legend/two/under", x, y - 4, 16, 6, "chip")
         d.rect("time/legend/two", x, y - 10, 16, 12, "none", "trouble", r=2, width=2)
-        d.text("time/legend/two/word", x + 22, y, "two" if d.narrow else "two own it", "quiet", size=12.5)
+        d.note("time/legend/two/word", x + 22, y, "two" if d.narrow else "two own it")
 
 
 def draw_columns(d: Drawing, key: str, y: float, band: Band) -> None:
     """What the numbers at the lanes' ends are."""
-    d.text(key + "/waiting", band.waiting_x, y, "waiting", "quiet", size=12.5, anchor="end")
-    d.text(key + "/unread/words", band.unread_x, y, "not read for", "quiet", size=12.5, anchor="end")
+    d.note(key + "/waiting", band.waiting_x, y, "waiting", "end")
+    d.note(key + "/unread/words", band.unread_x, y, "not read for", "end")
 
 
-def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, *,
-               height: int = 16, gap: int = 3) -> float:  # fmt: skip
+def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, height: int, gap: int) -> float:
     """The group's lane and one for each partition; returns where they end."""
     lanes = Block(d, cast, band, space, tag, height)
     lanes.phases(top)
@@ -149,23 +142,21 @@ class Block:
         for n, (x, x2, [number], state, _) in enumerate(self.spans("group")):
             if x2 - x < 0.5:
                 continue
-            plain = PHASES.get(state, state)
+            plain, short, fill = PHASES.get(state, (state, state, "wash"))
             word = "generation" if self.cast["kind"] == "classic" else "epoch"
-            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, PHASE_FILL.get(state, "wash"), r=3,
+            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, fill, r=3,
                    tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
-            names = [f"{plain} · {number}" if state == "Stable" else plain, SHORT.get(state, plain)]
-            words = next((name for name in names if text_width(name, 12) / LEAST_STRETCH + 4 <= x2 - x), "")
+            words = fitting([f"{plain} · {number}" if state == "Stable" else plain, short], x2 - x - 4)
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
         total = sum(self.unread_ms(label) for label in self.cast["partitions"])
         right = self.band.unread_x
         d.rect(f"time/{self.tag}sum", right - 104, y - 2, 110, self.height + 4, r=4)
-        d.text(f"time/{self.tag}sum/words", right, foot, f"sum {seconds(total)}", "ink", bold=True, size=12.5,
-               anchor="end")  # fmt: skip
+        d.text(f"time/{self.tag}sum/words", right, foot, f"sum {seconds(total)}", bold=True, size=12.5, anchor="end")
 
     def partition(self, y: float, label: str) -> None:
         d, band, key, foot = self.d, self.band, f"time/{self.tag}{label}", y + self.height - 3.5
-        d.text(key + "/name", band.left - 8, foot, label, mono=True, bold=True, size=12.5, anchor="end")
+        d.number(key + "/name", band.left - 8, foot, label, "ink")
         d.rect(key + "/ground", band.left, y, band.right - band.left, self.height, "wash", r=3)
         spans = self.spans(label)
         begun = band.axis.begun.get(self.tag + label, [])
@@ -178,14 +169,13 @@ class Block:
                 self._span(f"{key}/{n}", (x, y, x2 - x), actors, what, begun[n], waited)
         waiting, unread = self.space["waiting"][label], self.unread_ms(label)
         nobody, long = bool(spans) and spans[-1][3] == "nobody", unread >= SHORTEST_MS
-        d.text(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet",
-               mono=True, bold=True, size=12.5, anchor="end")  # fmt: skip
-        d.text(key + "/unread", band.unread_x, foot, seconds(unread), "trouble" if nobody and long else "quiet",
-               mono=True, bold=long, size=12.5, anchor="end")  # fmt: skip
+        d.number(key + "/waiting", band.waiting_x, foot, str(waiting), "trouble" if nobody and waiting else "quiet")
+        ink = "trouble" if nobody and long else "quiet"
+        d.number(key + "/unread", band.unread_x, foot, seconds(unread), ink, bold=long)
         words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}" if nobody and waiting else ""
         if spans and spans[-1][3] == "two":
             words = f"{listed([self.actors[name].letter for name in spans[-1][2]])} own it"
-        if words and end + text_width(words, 12) / LEAST_STRETCH + 16 <= band.right:
+        if words and has_room(words, band.right - end - 16):
             d.text(f"time/cursor/{self.tag}{label}/words", end + 9, foot, words, "trouble", size=12)
 
     def _span(self, key: str, place: tuple[float, float, float], actors: list[Actor], what: str, of: int,
@@ -198,14 +188,7 @@ class Block:
             words += [f"{waited} waited"] if waited is not None else []
             tip = ", ".join(["nobody reads", *words])
             d.rect(key + "/span", x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=tip)
-            said = next(
-                (
-                    each
-                    for each in (", ".join(words), *words)
-                    if text_width(each, 12, bold=True) / LEAST_STRETCH + 8 <= w
-                ),
-                "",
-            )
+            said = fitting([", ".join(words), *words], w - 8, bold=True)
             if said:
                 d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")
             return
@@ -225,7 +208,7 @@ class Block:
         for n, actor in enumerate(actors):
             d.rect(f"{key}/{n}", x, y + n * h, w, h, actor.colour)
         d.rect(key + "/span", x, y, w, self.height, "none", "trouble", r=2, width=2.5, of=of, tip=f"{who} own it")
-        if w > text_width(who, 12, bold=True) / LEAST_STRETCH + 8:
+        if has_room(who, w - 8, bold=True):
             d.text(key + "/who", x + 8, y + self.height - 3.5, who, size=12, bold=True, halo="paper")
 
 
@@ -236,27 +219,20 @@ def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Act
 
 
 def draw_axis(d: Drawing, y: float, band: Band) -> None:
-    times = band.axis.times
-    total_s = (times[-1] - times[0]) / 1000 if times else 0
-    every = next((tick for tick in TICKS_S if total_s / tick <= 10), 7200)
-    after = -1000.0
-    for second in range(-(-times[0] // 1000 // every) * every if times else 0, band.now // 1000 + 1, every):
-        x = band.x(second * 1000)
-        words = f"{second} s"
-        half = text_width(words, 12, mono=True) / 2 / 0.8
-        if second * 1000 >= times[0] and x - half >= after:
-            d.text(f"time/axis/{second}", x, y, words, "quiet", size=12, mono=True, anchor="middle")
-            after = x + half + 8
+    times = round_times(band.axis.times[0], band.axis.times[-1], band.now, 10) if band.axis.times else []
+    draw_times(d, y, ((at, band.x(at), words) for at, words in times))
+
+
+def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[str]:
+    """The keys of the times in which nobody read a partition."""
+    return [f"time/{tag}{label}/{number}" for number, (_, _, what, _) in enumerate(spans) if what == "nobody"]
 
 
 def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
     """How long a partition was in this state ("nobody", "two") from since_ms up to a moment. spans: its lane so far."""
     ends = [start for start, *_ in spans[1:]] + [at]
-    return sum(
-        max(min(end, at) - max(start, since_ms), 0)
-        for (start, _, each, _), end in zip(spans, ends, strict=False)
-        if each == what
-    )
+    lasted = [(start, end) for (start, _, each, _), end in zip(spans, ends, strict=False) if each == what]
+    return sum(max(min(end, at) - max(start, since_ms), 0) for start, end in lasted)
 
 
 def seconds(ms: int) -> str:

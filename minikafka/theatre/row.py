@@ -7,19 +7,18 @@ the end, the start, the edges of segments and the places where readers stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, fit, text_width
-from minikafka.theatre.lanes import LEAST_STRETCH
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, fit, fitting, has_room, text_width
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
 
 Column = tuple[int, int]  # offsets from, up to (not included): one record, or a gap of several
 CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
-PLACES = [(0, 0), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1)]  # of a boundary's label: middle, right, left; which level
 
 
 def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> list[Column]:
@@ -83,41 +82,24 @@ class Style:
     words: int  # from the cells' foot to the first line of reader labels
 
     def height(self, call_outs: int) -> int:
-        return (
-            (58 if self.header else 2)
-            + self.cell
-            + (self.words + (12 if self.header else 5) + CALL_OUT * (call_outs - 1) if call_outs else 24)
-        )
+        words = self.words + (12 if self.header else 5) + CALL_OUT * (call_outs - 1) if call_outs else 24
+        return (58 if self.header else 2) + self.cell + words
 
 
 LARGE, TALL = Style(True, 30, 42), Style(True, 44, 42)
 MIDDLE, SMALL = Style(False, 30, 34), Style(False, 24, 27)
 
 
-@dataclass(frozen=True)
-class CallOut:
-    """A reader's stem at x, its label from left on, as wide as that."""
-
-    reader: Reader
-    x: float
-    left: float
-    wide: float
-    before: bool = False  # at the right edge the label stands left of its stem, and ends there
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """From where to where it reaches on the narrowest page of this layout."""
-        more = self.wide / LEAST_STRETCH - self.wide
-        return (self.left - more, self.left + self.wide) if self.before else (self.left, self.left + self.wide + more)
-
-
 class Label(NamedTuple):
-    """A boundary's: from left to right on one of two levels, over or beside its line."""
+    """Where words stand, from left to right on the narrowest page, and the line that leads to them past nearer levels.
+
+    level: 0 is nearest to the records. at, anchor: of the text.
+    """
 
     left: float
     right: float
-    level: int
     line: float
+    level: int
     at: float
     anchor: str
 
@@ -148,7 +130,8 @@ class Row:
                 self._gap(offset, up_to, x)
             else:
                 self._record(records[offset], x)
-        self._end()
+        at = self.x + len(self.columns) * self.pitch
+        self.d.slot(f"next/{self.key}", at, self.cells_y, self.cell, self.style.cell, self.partition["log_end_offset"])
         if self.style.header:
             self._boundaries()
         self._readers()
@@ -169,27 +152,22 @@ class Row:
         top, height = self.cells_y - above, self.style.cell + above + below
         for base, up_to, state in self.partition["segments"]:
             inside = [n for n, (offset, upto) in enumerate(self.columns) if offset >= base and upto <= up_to]
-            if not inside and not (state == "active" and self.style.header):
+            if not inside and not (state == "active" and header):
                 continue
             at = inside[0] if inside else len(self.columns)
             x, w = self.x + at * self.pitch - 2, max(len(inside), 1) * self.pitch - 1
             key = f"segment/{self.key}/{base}"
-            gone = state == "deleted"
-            self.d.rect(
-                key, x, top, w, height, "none" if gone else "wash", "rule", r=8, dash="4 3" if gone else None,
-                tip=f"segment {base:020d}.log, {state}",
-            )  # fmt: skip
-            if not self.style.header:
+            fill, dash = ("none", "4 3") if state == "deleted" else ("wash", None)
+            self.d.rect(key, x, top, w, height, fill, "rule", r=8, dash=dash, tip=f"segment {base:020d}.log, {state}")
+            if not header:
                 continue
-            name, short = f"…{base:04d}.log", f"…{base:04d}"
-            room = w * LEAST_STRETCH - 14
-            for words in (name, short):
-                if text_width(words, 12.5, mono=True) <= room:
-                    self.d.text(key + "/name", x + 6, top + 17, words, "quiet", size=12.5, mono=True)
-                    room -= text_width(words, 12.5, mono=True) + 10
-                    break
-            if text_width(state, 12.5, bold=True) <= room:
-                self.d.text(key + "/state", x + w - 6, top + 17, state, "quiet", size=12.5, bold=True, anchor="end")
+            room = w - 14 / LEAST_STRETCH
+            name = fitting([f"…{base:04d}.log", f"…{base:04d}"], room, 12.5, mono=True)
+            if name:
+                self.d.note(key + "/name", x + 6, top + 17, name, mono=True)
+                room -= (text_width(name, 12.5, mono=True) + 10) / LEAST_STRETCH
+            if has_room(state, room, 12.5, bold=True):
+                self.d.note(key + "/state", x + w - 6, top + 17, state, "end", bold=True)
 
     def _record(self, record: list[Any], x: float) -> None:
         offset, letter, key, value, number, *_ = record
@@ -217,102 +195,101 @@ class Row:
         self.d.text(key, middle, y - 1, f"{up_to - offset}", "quiet", size=12, anchor="middle", tip=tip)
         self.d.text(key + "/more", middle, y + 13, "more", "quiet", size=12, anchor="middle", tip=tip)
 
-    def _end(self) -> None:
-        end = self.partition["log_end_offset"]
-        self.d.cell(
-            f"next/{self.key}", self.x + len(self.columns) * self.pitch, self.cells_y, self.cell, self.style.cell,
-            below=str(end), fill="none", line="ink", dash="2 3", weight=600, tip=f"the next record gets offset {end}",
-        )  # fmt: skip
-
     def boundaries(self) -> list[tuple[str, int]]:
         """What is marked above the records, as (name, offset)."""
-        marks = [
-            ("log start offset", self.partition["log_start_offset"]),
-            ("log end offset", self.partition["log_end_offset"]),
-        ]
+        start, end = self.partition["log_start_offset"], self.partition["log_end_offset"]
         watermark = self.partition["high_watermark"]
-        if watermark is not None and watermark != self.partition["log_end_offset"]:
-            marks.insert(1, ("high watermark", watermark))
-        return marks
+        between = [] if watermark in (None, end) else [("high watermark", watermark)]
+        return [("log start offset", start), *between, ("log end offset", end)]
 
     def _boundaries(self) -> None:
-        """Labels over their lines, or beside them: none meets another label, or the line of a higher one."""
+        """Labels over their lines, or beside them."""
         marks = sorted(self.boundaries(), key=lambda mark: mark[1])
         if len(marks) > 1 and marks[0][1] == marks[-1][1] == 0:
             marks = [("log start and end offset", 0)]
-        widths = [text_width(f"{name} {offset}", 12.5, bold=True) for name, offset in marks]
-        ways = sorted(product(PLACES, repeat=len(marks)), key=lambda places: sum(map(PLACES.index, places)))
-        tried = [
-            [self._label(mark[1], wide, *place) for mark, wide, place in zip(marks, widths, places, strict=True)]
-            for places in ways
-        ]
-        inside = [each for each in tried if all(self.x - 3 <= one.left and one.right <= self.right + 3 for one in each)]
-        for (name, offset), label in zip(marks, next((each for each in inside if _clear(each)), tried[0]), strict=True):
-            key, foot = f"boundary/{self.key}/{name}", self.y + 10 + 16 * label.level
+        every = [[self._boundary(*mark, side, level) for level in (1, 0) for side in (0, 1, -1)] for mark in marks]
+        inside = [[one for one in each if self.x - 3 <= one.left and one.right <= self.right + 3] for each in every]
+        placed = _placed(inside, sum) or [each[0] for each in every]
+        for (name, offset), label in zip(marks, placed, strict=True):
+            key, foot = f"boundary/{self.key}/{name}", self.y + 26 - 16 * label.level
             self.d.line(key, label.line, foot + 6, label.line, self.cells_y + self.style.cell + 4, "ink", width=1.5)
             self.d.text(key + "/name", label.at, foot, f"{name} {offset}", size=12.5, bold=True, anchor=label.anchor)
 
-    def _label(self, offset: int, wide: float, side: int, level: int) -> Label:
-        """Where a boundary's label stands; what it takes on a page that brings places nearer to each other."""
-        line = self.left_of(offset) - 2.5
+    def _boundary(self, name: str, offset: int, side: int, level: int) -> Label:
+        """side: 0 over the line, 1 right of it, -1 left of it."""
+        line, wide = self.left_of(offset) - 2.5, text_width(f"{name} {offset}", 12.5, bold=True)
         most = wide / LEAST_STRETCH
-        anchor, at = ("middle", line) if not side else ("start", line + 5) if side > 0 else ("end", line - 5)
-        if anchor == "middle" and line - wide / 2 < self.x - 2:
+        anchor, at = (("middle", line), ("start", line + 5), ("end", line - 5))[side]
+        if not side and line - wide / 2 < self.x - 2:
             anchor, at = "start", self.x - 2
-        if anchor == "middle" and line + most / 2 > self.right:
+        elif not side and line + most / 2 > self.right:
             anchor, at = "end", self.right
         left = at - most * {"start": 0, "middle": 0.5, "end": 1}[anchor]
-        return Label(left, left + most, level, line, at, anchor)
+        return Label(left, left + most, line, level, at, anchor)
 
     def _readers(self) -> None:
         top = self.cells_y + self.style.cell
-        for call_out, level in self.places():
-            self._reader(call_out, top + 2, top + self.style.words - 6 + level * CALL_OUT)
+        for reader, label in self.call_outs():
+            self._reader(reader, label, top + 2, top + self.style.words - 6 + label.level * CALL_OUT)
 
-    def places(self) -> list[tuple[CallOut, int]]:
-        """The readers' labels, each on the highest level where no label meets another label or stem."""
-        call_outs: list[CallOut] = []
-        for reader in sorted(self.readers, key=lambda reader: (-reader.next, reader.name)):
-            x = self.left_of(reader.next) - 2.5 - 6 * sum(1 for other in call_outs if other.reader.next == reader.next)
-            wide = text_width(self._name(reader), bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
-            fits = x + 9 + wide / LEAST_STRETCH <= self.right + 8
-            call_outs.append(CallOut(reader, x, x + 9 if fits else max(x - 12 - wide, self.x - 4), wide, not fits))
-        count = len(call_outs)
-        choices = product(range(count), repeat=count) if 0 < count <= 4 else ()
-        for levels in sorted(choices, key=lambda levels: (max(levels), sum(levels))):
-            if all(_apart(a, b, levels[i], levels[j]) for (i, a), (j, b) in permutations(enumerate(call_outs), 2)):
-                return list(zip(call_outs, levels, strict=True))
-        return list(zip(call_outs, range(count), strict=True))
+    def call_outs(self) -> list[tuple[Reader, Label]]:
+        """The readers, each with its label on the highest level where it has room."""
+        readers = sorted(self.readers, key=lambda reader: (-reader.next, reader.name))
+        stems: list[float] = []
+        for number, reader in enumerate(readers):
+            together = sum(1 for other in readers[:number] if other.next == reader.next)
+            stems.append(self.left_of(reader.next) - 2.5 - 6 * together)
+        levels = range(len(readers))
+        every = [[self._call_out(*each, level) for level in levels] for each in zip(readers, stems, strict=True)]
+        placed = _placed(every, lambda way: (max(way), sum(way))) if 0 < len(readers) <= 4 else []
+        return list(zip(readers, placed or [every[level][level] for level in levels], strict=True))
+
+    def _call_out(self, reader: Reader, line: float, level: int) -> Label:
+        """Right of its stem; at the right edge left of it."""
+        wide = text_width(self._name(reader), bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
+        most, left = wide / LEAST_STRETCH, line + 9
+        if left + most <= self.right + 8:
+            return Label(left, left + most, line, level, left, "start")
+        right = max(line - 12 - wide, self.x - 4) + wide
+        return Label(right - most, right, line, level, right, "end")
+
+    @property
+    def lines(self) -> int:
+        """Of the readers' labels."""
+        return max((label.level + 1 for _, label in self.call_outs()), default=0)
 
     def _name(self, reader: Reader) -> str:
         """As it stands on the page."""
         return fit(reader.name, LABEL * 0.6 if self.d.narrow else LABEL, bold=True)
 
-    def _reader(self, call_out: CallOut, top: float, foot: float) -> None:
-        reader, x = call_out.reader, call_out.x
+    def _reader(self, reader: Reader, label: Label, top: float, foot: float) -> None:
+        x = label.line
         key = f"reader/{self.key}/{key_part(reader.name)}"
         colour = "trouble" if reader.trouble else reader.colour
         self.d.line(key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None)
         self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         ink = "trouble" if reader.trouble else "quiet"
-        at, anchor = (call_out.left + call_out.wide, "end") if call_out.before else (call_out.left, "start")
-        name = self._name(reader)
-        self.d.text(key + "/name", at, foot + 6, name, bold=True, more=reader.words, ink=ink, halo="paper",
-                    anchor=anchor)  # fmt: skip
+        self.d.text(key + "/name", label.at, foot + 6, self._name(reader), bold=True, more=reader.words, ink=ink,
+                    halo="paper", anchor=label.anchor)  # fmt: skip
 
 
-def _apart(a: CallOut, b: CallOut, level: int, other: int) -> bool:
-    """Whether a's label is clear of b's stem, which goes down to b's level, and of b's label on the same level."""
-    if level > other:
-        return True
-    (left, right), (from_, to) = a.span, b.span
-    return not left - 5 <= b.x <= right and (level < other or right + 8 <= from_ or to + 8 <= left)
+def lines_needed(rows: Callable[[Drawing, Scene], Sequence[Row]], scenes: Sequence[Scene]) -> dict[int, int]:
+    """How many lines of readers' labels a play needs, in each layout."""
+    return {width: max([1, *(row.lines for scene in scenes for row in rows(Drawing(width), scene))])
+            for width in (WIDE, NARROW)}  # fmt: skip
+
+
+def _placed(options: Sequence[Sequence[Label]], cost: Callable[[Sequence[int]], Any]) -> list[Label]:
+    """One of each so that all keep clear, and the first ones as far as that can be; nothing if it can't."""
+    ways = sorted(product(*(range(len(each)) for each in options)), key=cost)
+    tried = ([each[number] for each, number in zip(options, way, strict=True)] for way in ways)
+    return next((labels for labels in tried if _clear(labels)), [])
 
 
 def _clear(labels: Sequence[Label]) -> bool:
-    """Whether labels keep clear of each other and of the lines from above."""
+    """Whether labels keep clear of each other, and of the lines to those beyond."""
     return all(
         (a.level != b.level or a.right + 8 <= b.left or b.right + 8 <= a.left)
-        and (a.level <= b.level or not a.left - 4 <= b.line <= a.right + 4)
+        and (a.level > b.level or not a.left - 4 <= b.line <= a.right + 4 * (a.level < b.level))
         for a, b in permutations(labels, 2)
     )

@@ -21,68 +21,36 @@ HATCH = (
 
 def svg(body: Drawing, *, title: str, scenario: str, sentence: str, corner: str, time: str, alt: str) -> str:
     """A whole SVG file, legible in both themes, with a title and a description for screen readers."""
-    width = body.width + 2 * MARGIN
+    right = MARGIN + body.width
     indent = max(96, text_width(time, 12.5, mono=True, bold=True) + 28)
     room = body.width - text_width(time, 15, mono=True, bold=True) - 16
     beside_corner = body.width - text_width(corner, 12, mono=True) - 16
     room_of_line = body.width - indent - 14
     lines = [fit(line, room_of_line, 12.5) for line in wrap(sentence, room_of_line, 12.5)]
-    top = 66 + 18 * len(lines)
-    height = top + 14 + body.bottom + 12
-    said = "".join(
-        f'<tspan x="{MARGIN + indent}" dy="{18 if number else 0}">{escape(line)}</tspan>'
-        for number, line in enumerate(lines)
-    )
-    header = [
-        _text(MARGIN, 24, fit(title, beside_corner, 16, bold=True), "ink", 16, 600),
-        _text(MARGIN, 43, fit(scenario, room, 12.5), "quiet", 12.5),
-        _text(width - MARGIN, 24, corner, "quiet", 12, mono=True, anchor="end"),
-        _text(width - MARGIN, 44, time, "ink", 15, 600, mono=True, anchor="end"),
-        f'<rect x="{MARGIN}" y="54" width="{body.width}" height="{8 + 18 * len(lines)}" rx="6" '
-        'class="f-said l-saidline"/>',
-        _text(MARGIN + 12, 71, time, "ink", 12.5, 600, mono=True),
-        f'<text x="{MARGIN + indent}" y="71" font-size="12.5" font-family="{SANS}" class="f-ink">{said}</text>',
-    ]
-    shapes = "\n".join(_in_light(key, body) for key in body.shapes)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'role="img" '
-        f'aria-labelledby="picture-title picture-text">\n<title id="picture-title">{escape(title)}</title>\n'
-        f'<desc id="picture-text">{escape(alt)}</desc>\n<style>{colours()}</style>\n<defs>{HATCH}</defs>\n'
-        f'<rect width="{width}" height="{height}" class="f-paper"/>\n' + "\n".join(header) + "\n"
-        f'<g transform="translate({MARGIN} {top + 14})">\n{shapes}\n</g>\n</svg>\n'
-    )
+    header = Drawing(body.width)
+    header.text("title", MARGIN, 24, fit(title, beside_corner, 16, bold=True), bold=True, size=16)
+    header.text("scenario", MARGIN, 43, fit(scenario, room, 12.5), "quiet", size=12.5)
+    header.text("corner", right, 24, corner, "quiet", size=12, mono=True, anchor="end")
+    header.text("time", right, 44, time, bold=True, size=15, mono=True, anchor="end")
+    header.rect("said", MARGIN, 54, body.width, 8 + 18 * len(lines), "said", "saidline", r=6)
+    header.text("when", MARGIN + 12, 71, time, bold=True, size=12.5, mono=True)
+    for number, line in enumerate(lines):
+        header.text(f"sentence/{number}", MARGIN + indent, 71 + 18 * number, line, size=12.5)
+    top = 80 + 18 * len(lines)
+    return file(header, [in_light(key, body) for key in body.shapes], top, top + body.bottom + 12, alt)
 
 
-def loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
-    """Several steps as one SVG file that goes round and round: no script, so that a README can show it. Each state of a
-    shape is there once, and a CSS animation shows it while its frames last; who wants no motion sees the last frame.
-    """
-    width, height = frames[0].width + 2 * MARGIN, max(frame.bottom for frame in frames) + 54
-    spans: list[tuple[int, int, str]] = []  # first frame, the one behind the last, element
-    for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
-        begun, before = 0, ""
-        for number, now in enumerate([*(_in_light(key, f) if key in f.shapes else "" for f in frames), None]):
-            if now != before:
-                spans += [(begun, number, before)] if before else []
-                begun, before = number, now or ""
-    rules, count = [], len(frames)
-    for begin, end in sorted({(begin, end) for begin, end, _ in spans if end - begin < count}):
-        shown = [(0, 0 if begin else 1), *([(begin, 1)] if begin else []), *([(end, 0)] if end < count else [])]
-        steps = "".join(f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown)
-        rules.append(f"@keyframes f{begin}-{end}{{{steps}}}.f{begin}-{end}{{opacity:{int(end == count)};"
-                     f"animation:f{begin}-{end} {seconds}s step-end infinite}}")  # fmt: skip
-    shapes = "\n".join(
-        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element for begin, end, element in spans
-    )
+def file(header: Drawing, shapes: Sequence[str], top: int, height: int, alt: str, rules: str = "") -> str:
+    """A whole SVG file. shapes: elements, drawn from top on. The header's title is the file's."""
+    width, body = header.width + 2 * MARGIN, "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-labelledby="t d">\n<title id="t">{escape(title)}</title>\n<desc id="d">{escape(alt)}</desc>\n'
-        f"<style>{colours()}{''.join(rules)}"
-        "@media (prefers-reduced-motion:reduce){g{animation:none!important}}</style>\n"
-        f'<defs>{HATCH}</defs>\n<rect width="{width}" height="{height}" class="f-paper"/>\n'
-        f"{_text(MARGIN, 24, title, 'ink', 16, 600)}\n"
-        f'<g transform="translate({MARGIN} 42)">\n{shapes}\n</g>\n</svg>\n'
+        f'role="img" aria-labelledby="picture-title picture-text">\n'
+        f'<title id="picture-title">{escape(header.shapes["title"]["text"])}</title>\n'
+        f'<desc id="picture-text">{escape(alt)}</desc>\n<style>{colours()}{rules}</style>\n<defs>{HATCH}</defs>\n'
+        f'<rect width="{width}" height="{height}" class="f-paper"/>\n'
+        + "\n".join(map(_element, header.shapes.values()))
+        + f'\n<g transform="translate({MARGIN} {top})">\n{body}\n</g>\n</svg>\n'
     )
 
 
@@ -97,16 +65,8 @@ def _rules(name: str, colour: str) -> str:
     return f".f-{name}{{fill:{colour}}}.l-{name}{{stroke:{colour}}}"
 
 
-def _text(
-    x: float, y: float, words: str, fill: str, size: float, weight: int = 400, mono: bool = False, anchor: str = "start"
-) -> str:
-    return _element(
-        {"kind": "text", "x": x, "y": y, "text": words, "fill": fill, "size": size, "weight": weight, "anchor": anchor}
-        | ({"mono": "yes"} if mono else {})
-    )
-
-
-def _in_light(key: str, body: Drawing) -> str:
+def in_light(key: str, body: Drawing) -> str:
+    """A shape's element, outlined or dimmed."""
     shape = body.shapes[key]
     if key in body.outlined:
         return _element(shape | {"line": "trouble" if shape.get("line") == "trouble" else "ink", "width": 3})
@@ -118,7 +78,7 @@ def _in_light(key: str, body: Drawing) -> str:
 def _element(shape: Shape) -> str:
     kind = shape["kind"]
     if kind == "cell":
-        return _cell(shape)
+        return "".join(map(_element, _parts(shape)))
     extra = _attributes({"opacity": shape.get("fade")})
     paint = f'class="f-{shape.get("fill", "none")} l-{shape.get("line", "none")}"' + _attributes(
         {"stroke-width": shape.get("width"), "stroke-dasharray": shape.get("dash")}
@@ -139,47 +99,32 @@ def _element(shape: Shape) -> str:
 
 
 def _words(shape: Shape, extra: str) -> str:
-    style = {
-        "font-size": shape["size"],
-        "font-weight": shape.get("weight"),
-        "text-anchor": shape.get("anchor"),
-        "font-family": MONO if shape.get("mono") else SANS,
-    }
-    paint = f'class="f-{shape["fill"]}"'
-    if shape.get("halo"):
-        paint = f'class="f-{shape["fill"]} l-{shape["halo"]}" stroke-width="4" paint-order="stroke"'
+    style = {"font-size": shape["size"], "font-weight": shape.get("weight"), "text-anchor": shape.get("anchor"),
+             "font-family": MONO if shape.get("mono") else SANS}  # fmt: skip
+    halo = f' l-{shape["halo"]}" stroke-width="4" paint-order="stroke"' if shape.get("halo") else '"'
+    paint = f'class="f-{shape["fill"]}{halo}'
     room = shape.get("room")
     cut = {"mono": bool(shape.get("mono")), "bold": bool(shape.get("weight"))}
     words = escape(fit(shape["text"], room, shape["size"], **cut) if room else shape["text"])
     if shape.get("more"):
-        look = f'font-family="{MONO}" font-size="12.5" font-weight="400" class="f-{shape["ink"]}"'
-        words += f'<tspan dx="8" {look}>{escape(shape["more"])}</tspan>'
+        gap, font = (4, SANS) if shape.get("mono") else (8, MONO)
+        look = f'font-family="{font}" font-size="12.5" font-weight="400" class="f-{shape["ink"]}"'
+        words += f'<tspan dx="{gap}" {look}>{escape(shape["more"])}</tspan>'
     return f'<text x="{shape["x"]}" y="{shape["y"]}"{_attributes(style)}{extra} {paint}>{words}</text>'
 
 
-def _cell(shape: Shape) -> str:
-    """As player.js draws it: box, words in the middle, number under it."""
-    box = {name: value for name, value in shape.items() if name not in ("text", "more", "below")}
-    middle, ink = shape["x"] + shape["w"] / 2, shape["ink"]
-    tall = bool(shape.get("more")) and shape["h"] >= 40
-    baseline = shape["y"] + (18 if tall else shape["h"] / 2 + 5)
-    parts = [_element(box | {"kind": "rect"})]
-    words = f'<tspan font-family="{MONO}" font-size="13.5" font-weight="600">{escape(shape.get("text", ""))}</tspan>'
-    if shape.get("more") and not tall:
-        words += f"<tspan> {escape(shape['more'])}</tspan>"
-    parts.append(
-        f'<text x="{middle}" y="{baseline}" text-anchor="middle" font-family="{SANS}" font-size="12.5" '
-        f'class="f-{ink}">{words}</text>'
-    )
-    if tall:
-        parts.append(_text(middle, shape["y"] + 36, shape["more"], ink, 12.5, anchor="middle"))
-    if shape.get("below"):
-        quiet = "gone" if ink == "gone" else "ink" if shape.get("weight") else "quiet"
-        below = shape["y"] + shape["h"] + (16 if shape["h"] >= 30 else 14)
-        parts.append(
-            _text(middle, below, shape["below"], quiet, 12.5, shape.get("weight", 400), mono=True, anchor="middle")
-        )
-    return "".join(parts)
+def _parts(cell: Shape) -> list[Shape]:
+    """As stage.js has them: a box, words in the middle (below each other in a tall box), a number under it."""
+    x, y, h, ink, text, more = (cell.get(name, "") for name in ("x", "y", "h", "ink", "text", "more"))
+    tall, weight = bool(more) and h >= 40, cell.get("weight")
+    plain = {"kind": "text", "x": x + cell["w"] / 2, "y": y + (18 if tall else h / 2 + 5), "fill": ink, "size": 12.5,
+             "anchor": "middle", "text": ""}  # fmt: skip
+    bold = plain | {"text": text, "mono": "yes", "weight": 600, "size": 13.5, "ink": ink, "more": "" if tall else more}
+    number = {"text": cell.get("below", ""), "mono": "yes", "weight": weight, "y": y + h + (16 if h >= 30 else 14),
+              "fill": "gone" if ink == "gone" else "ink" if weight else "quiet"}  # fmt: skip
+    words = bold if text or tall else plain | {"text": more}
+    parts = [words, plain | {"text": more if tall else "", "y": y + 36}, plain | number]
+    return [cell | {"kind": "rect"}, *(part for part in parts if part["text"])]
 
 
 def _attributes(values: Mapping[str, object]) -> str:

@@ -54,9 +54,14 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def counted(count: int, noun: str) -> str:
-    """1 record · 2 records"""
-    return f"{count} {noun}{'s' * (count != 1)}"
+def counted(count: int, noun: str, one: str = "1") -> str:
+    """1 record · 2 records; one: the word for it in a sentence"""
+    return f"{one} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def dotted(*parts: str) -> str:
+    """What there is of these, in one line."""
+    return " · ".join(filter(None, parts))
 
 
 def quoted(value: str, most: int) -> str:

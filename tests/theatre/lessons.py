@@ -4,9 +4,9 @@ from functools import cache
 
 from minikafka.course.contents import Asked, contents
 from minikafka.course.shown import Shown, leading_to_pictures, shown
+from minikafka.prediction import Prediction
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.picture import Picture
-from minikafka.theatre.prediction import Prediction
 
 LESSONS = [number for number, lesson in contents().items() if leading_to_pictures(lesson.code)]
 

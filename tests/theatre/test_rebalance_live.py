@@ -7,8 +7,8 @@ from html import unescape
 
 import pytest
 
+from minikafka.course.demo import Choices
 from minikafka.theatre import picture
-from minikafka.theatre.choices import Choices
 from minikafka.theatre.drawing import WIDE
 from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
@@ -20,7 +20,7 @@ pytest.importorskip("ipywidgets")
 @pytest.fixture
 def live(monkeypatch):
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.theatre.live_rebalance import RebalanceLive
+    from minikafka.course.live_rebalance import RebalanceLive
 
     seen = []
 

@@ -130,7 +130,7 @@ def test_it_is_drawn_anew_from_its_json():
 def live(monkeypatch):
     pytest.importorskip("ipywidgets")
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.theatre.live_watermark import WatermarkLive
+    from minikafka.course.live_watermark import WatermarkLive
 
     asked_for = []
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.live import Stage
+from minikafka.course.live import Stage
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import escape
 from minikafka.trace import Event

@@ -1,14 +1,14 @@
 """Event time and watermark with its levers: a click on an order lets it come a micro-batch later; beside the picture
 are the watermark's delay and the output mode.
 
-The theatre knows no Spark: a run comes in as a function to a trace.
+It knows no Spark: a run comes in as a function to a trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from minikafka.theatre.live import Stage
+from minikafka.course.live import Stage
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import escape
 from minikafka.trace import Event

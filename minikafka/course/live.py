@@ -1,31 +1,28 @@
 """Live pictures: change something, and the same calls run again with what was changed.
 
-The theatre doesn't know the simulation: a re-run comes in as a function to a trace. ipywidgets is imported only when
-controls are made. Each change prints the line of code that does the same.
+Re-runs, and the lines of code that do the same, come in as functions. ipywidgets is imported only when controls are
+made.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minikafka.theatre.picture import Picture
+from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.text import escape
-from minikafka.trace import Event
 
-Rerun = Callable[[Sequence[str | None], Sequence[int], str], Sequence[Event]]
 Flag = tuple[float, str]  # virtual ms, and what was done then
 
 
 class Stage:
     """Where a live picture stands: a frame that stays, and two hidden widgets beside it in its cell.
 
-    The page (player.js) writes what was clicked into one, as JSON (act, and at: the virtual ms that it shows), and
-    finds in the other what it is to play from then on. So nothing blinks, and a notebook that is opened again still
-    shows the first picture, which needs no kernel. on_act(act, at_ms) does what was clicked.
+    The page (theatre/notebook.js) writes what was clicked into one, as JSON (act, and at: the virtual ms that it
+    shows), and finds in the other what it is to play from then on. So nothing blinks, and a notebook that is opened
+    again still shows the first picture, which needs no kernel. on_act(act, at_ms) does what was clicked.
     """
 
     def __init__(self, on_act: Callable[[str, float], None] | None = None) -> None:
@@ -82,13 +79,16 @@ class Live:
     """Controls under a picture.
 
     show(**values) makes the picture, code(name, **values) the line that does what the control called name has just
-    done. controls: name -> ipywidgets control whose value is passed under that name.
+    done. controls: name -> its label, its value, which is passed under that name, and what can be chosen: a range of
+    numbers, a list, or nothing, where one types.
     """
 
-    def __init__(self, show: Callable[..., Picture], controls: Mapping[str, Any], code: Callable[..., str]) -> None:
+    def __init__(self, show: Callable[..., Picture], controls: Mapping[str, Sequence[Any]],
+                 code: Callable[..., str]) -> None:  # fmt: skip
         import ipywidgets
 
-        self.show, self.controls, self.code = show, dict(controls), code
+        self.show, self.code = show, code
+        self.controls = {name: _control(*each) for name, each in controls.items()}
         self.line, self.stage = ipywidgets.HTML(), Stage()
         rows = ipywidgets.HBox(list(self.controls.values()), layout=ipywidgets.Layout(flex_flow="row wrap"))
         self.box = ipywidgets.VBox([rows, self.line])
@@ -118,48 +118,11 @@ class Live:
         self.stage.display(self.box, repr(self))
 
 
-def partitioner(
-    rerun: Rerun, *, keys: str = "alice bob carol dave", partitions: int = 3, then: int = 4, seed: int | None = None
-) -> Live:
-    """The partitioner's machine with its levers: type keys, change the count, choose a rule, see what moves.
-
-    rerun(keys, counts, rule) sends every key once to a topic with counts[0] partitions, lets it grow to counts[1] and
-    sends every key again (a key None is a record without key); rule is "default" or "round_robin". It returns the
-    trace.
-    """
+def _control(label: str, value: Any, options: Any = None) -> Any:
+    """Where somebody types, or, with options, chooses: a number of a range, or one of a list."""
     import ipywidgets
 
-    from minikafka.theatre import picture
-
-    def show(keys: str, partitions: int, then: int, rule: str) -> Picture:
-        given = [None if key == "-" else key for key in keys.split()]
-        if not given:
-            raise ValueError("type at least one key; - is a record without key")
-        if then < partitions:
-            raise ValueError(f"{partitions} partitions can't become {then}: a topic never loses partitions")
-        return picture("partitioner", rerun(given, (partitions, then), rule), seed=seed)
-
-    def code(name: str, keys: str, partitions: int, then: int, rule: str) -> str:
-        return {
-            "keys": f'for key in "{keys}".split(): producer.send("orders", key=key)',
-            "partitions": f'cluster.create_topic("orders", partitions={partitions})',
-            "then": f'cluster.create_partitions("orders", {then})',
-            "rule": "producer = cluster.producer()"
-            if rule == "default"
-            else f'producer = cluster.producer(partitioner="{rule}")',
-        }[name]
-
-    wide = ipywidgets.Layout(width="340px")
-    count: dict[str, Any] = {"min": 1, "max": 8, "continuous_update": False, "layout": ipywidgets.Layout(width="260px")}
-    controls = {
-        "keys": ipywidgets.Text(value=keys, description="keys", continuous_update=False, layout=wide),
-        "partitions": ipywidgets.IntSlider(value=partitions, description="partitions", **count),
-        "then": ipywidgets.IntSlider(value=then, description="grows to", **count),
-        "rule": ipywidgets.Dropdown(options=["default", "round_robin"], description="partitioner"),
-    }
-    return Live(show, controls, code)
-
-
-def text_only() -> bool:
-    """Whether outputs hold no pictures and widgets."""
-    return os.environ.get("MINIKAFKA_PICTURES") == "text"
+    look = {"description": label, "value": value, "layout": ipywidgets.Layout(width="300px")}
+    if isinstance(options, range):
+        return ipywidgets.IntSlider(min=options[0], max=options[-1], continuous_update=False, **look)
+    return ipywidgets.Dropdown(options=options, **look) if options else ipywidgets.Text(continuous_update=False, **look)

@@ -53,9 +53,8 @@ class Prediction:
         made.compute = _of_its_own(answer, trace) if callable(answer) else None
         return made
 
-    def place(
-        self, surprise: Callable[[Event], bool] | None, trace: Sequence[Event], scenes: Sequence[dict[str, Any]]
-    ) -> None:
+    def place(self, surprise: Callable[[Event], bool] | None, trace: Sequence[Event],
+              scenes: Sequence[dict[str, Any]]) -> None:  # fmt: skip
         """Find where to stop: the last step before the first event that surprises; without one, the start. And find
         where the answer is decided: the first step from which on the trace so far gives the same answer as the whole.
         """

@@ -1,0 +1,79 @@
+// What the learner is asked: a prediction before the surprise; and choices, each of which is another play of the same page.
+
+// -- prediction
+
+function ask() {
+  if (!prediction) return;
+  const asking = !released && cursor >= limit();
+  const told = released && cursor >= prediction.decided && verdict !== '';
+  const changed = at('ask').hidden === asking || at('verdict').hidden === told;
+  at('ask').hidden = !asking;
+  at('verdict').hidden = !told;
+  at('on').disabled = at('chapter').disabled = asking || cursor === last;
+  at('go').disabled = asking;
+  if (told) at('verdict').textContent = verdict;
+  at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
+  if (changed) fitFrame();
+}
+
+function release(words, is_right) {
+  [verdict, right, released] = [words, is_right, true];
+  ask();
+  at('go').focus();
+  turn();
+}
+
+function setUpPrediction() {
+  at('ask').hidden = at('verdict').hidden = true;
+  if (!prediction) return;
+  at('question').textContent = prediction.question;
+  const option = (textContent, ...answer) => make('button', { type: 'button', textContent, onclick: () => release(...answer) });
+  const options = prediction.options.map((words, index) => {
+    const is_right = prediction.answer === null ? null : index + 1 === prediction.answer;
+    return option(`(${index + 1}) ${words}`, prediction.verdicts[index], is_right);
+  });
+  at('options').replaceChildren(...options, option('go on without one', prediction.verdict, null));
+}
+
+// -- choices
+
+let chosen = 0;
+
+function setUpChoices() {
+  if (!data.plays) return;
+  document.title = play.title;
+  let weight = data.plays.length;
+  const groups = data.choices.map(({ name, options }) => {
+    const each = weight /= options.length, now = Math.floor(chosen / each) % options.length;
+    const group = make('div', { role: 'group', ariaLabel: name }, make('span', { textContent: name }));
+    options.forEach((textContent, option) => {
+      const onclick = () => switchTo(chosen + (option - now) * each, [name, option]);
+      group.append(make('button', { type: 'button', textContent, ariaPressed: option === now, onclick }));
+    });
+    return group;
+  });
+  const link = make('button', { type: 'button', id: 'link', textContent: 'copy link to this moment', onclick: copyLink });
+  at('choices').replaceChildren(make('strong', { textContent: data.name }), link, ...groups, make('code', { textContent: data.code[chosen] }));
+  at('about').textContent = data.about;
+  at('choices').hidden = at('about').hidden = false;
+}
+
+// In place, at the moment that was shown.
+function switchTo(number, [name, option]) {
+  const moment = cursor > play.begin ? steps[cursor].at : null;
+  pause();
+  chosen = number;
+  load(data.plays[chosen]);
+  anew(moment === null ? play.begin : Math.max(0, steps.findLastIndex(step => step.at <= moment)));
+  setUpChoices();
+  at('choices').querySelectorAll(`[aria-label="${name}"] button`)[option].focus();
+  resize();
+}
+
+async function copyLink() {
+  history.replaceState(null, '', `#${chosen}@${cursor}`);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    at('link').textContent = 'copied';
+  } catch { at('link').textContent = 'the address bar has it'; }
+}

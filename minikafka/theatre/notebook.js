@@ -1,0 +1,124 @@
+// The notebook around the page: a live run's kernel, the frame's height, JupyterLab's theme. A saved page has none of it,
+// and a frame of another origin hides it.
+
+const outside = look => { try { return look(); } catch { return null; } };
+const cellAround = selector => outside(() => window.frameElement?.closest(selector));
+
+// -- a live run: what is clicked goes to the kernel, at the moment that is shown; a new play comes back (course/live.py)
+
+const ANSWER_MS = 4000;
+let asked = 0;
+
+// The levers stand in the cell of this frame; none in a saved page.
+const beside = name => cellAround('.jp-Cell, .cell')?.querySelector(`.minikafka-${name}`);
+
+function lever(node, s) {
+  const names = { 'data-act': s.act, role: 'button', tabindex: '0', 'aria-label': s.tip || s.act };
+  if (s.act) for (const name in names) node.setAttribute(name, names[name]);
+  else if (node.dataset.act) Object.keys(names).forEach(name => node.removeAttribute(name));
+}
+
+for (const kind of ['click', 'keydown']) {
+  at('drawing').addEventListener(kind, event => {
+    const clicked = event.target.closest('[data-act]');
+    if (!clicked || (event.key !== undefined && event.key !== 'Enter' && event.key !== ' ')) return;
+    event.preventDefault();
+    act(clicked.dataset.act);
+  });
+}
+
+function act(words) {
+  const field = beside('act')?.querySelector('input');
+  pause();
+  if (!field) { say('Run this cell again: the levers need its kernel.'); return; }
+  field.value = JSON.stringify({ act: words, at: steps[cursor].at, turn: Date.now() });
+  for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+  at('stage').setAttribute('aria-busy', 'true');
+  clearTimeout(asked);
+  asked = setTimeout(() => say('No answer yet. If the kernel is not busy, run this cell again.'), ANSWER_MS);
+}
+
+function say(words) {
+  at('stage').removeAttribute('aria-busy');
+  at('said').classList.add('note');
+  at('sentence').textContent = words;
+}
+
+// The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
+function take(given) {
+  clearTimeout(asked);
+  at('stage').removeAttribute('aria-busy');
+  if (given.error) { say(given.error); return; }
+  load(given);
+  anew(play.begin);
+  if (cursor < last && !still.matches) turn();
+}
+
+function listen() {
+  const cell = cellAround('.jp-Cell, .cell');
+  if (!cell) return;
+  let taken = null;
+  const look = () => {
+    const text = beside('data')?.querySelector('[data-play]')?.dataset.play;
+    if (text && text !== taken) { taken = text; take(JSON.parse(text)); }
+    // A notebook that was closed has no widgets any more; the picture needs none.
+    for (const node of cell.querySelectorAll('.jupyter-widgets')) {
+      if (node.textContent.startsWith('Error displaying widget')) node.hidden = true;
+    }
+  };
+  new MutationObserver(look).observe(cell, { childList: true, subtree: true, characterData: true });
+  look();
+}
+
+// After a run, and not when a notebook is opened: the cell that was run is the one before the active cell, or itself.
+const bringIntoView = () => outside(() => {
+  const cell = cellAround('.jp-Cell');
+  if (!cell) return;
+  const id = `${cell.querySelector('.jp-InputPrompt')?.textContent} ${at('play').textContent.length}`;
+  const active = cell.parentElement.querySelector('.jp-mod-active'), shown = window.parent.minikafkaShown ??= new Map();
+  if (shown.get(cell) === id || !active) return;
+  shown.set(cell, id);
+  if (active !== cell && active !== cell.nextElementSibling) return;
+  window.frameElement.scrollIntoView({ block: 'start', behavior: still.matches ? 'auto' : 'smooth' });
+});
+
+// -- the frame: height and theme
+
+const fitFrame = () => outside(() => {
+  const { height } = document.querySelector('main').getBoundingClientRect();
+  if (window.frameElement) window.frameElement.style.height = `${Math.ceil(height)}px`;
+});
+
+// The highest text of any step decides: nothing jumps while it plays.
+function reserve(box, line, texts) {
+  const words = line.textContent;
+  box.style.minHeight = '';
+  let most = 0;
+  for (const text of new Set(texts)) {
+    line.textContent = text;
+    most = Math.max(most, box.offsetHeight);
+  }
+  line.textContent = words;
+  box.style.minHeight = `${most}px`;
+}
+
+function resize() {
+  if (at('stage').hidden) return;
+  choose();
+  draw(cursor, false);
+  reserve(at('said'), at('sentence'), steps.map(scene => scene.sentence));
+  reserve(at('foot'), at('foot'), steps.map(scene => scene.foot));
+  fitFrame();
+}
+
+addEventListener('resize', resize);
+
+const theme = () => outside(() => {
+  const light = window.parent.document.body.dataset.jpThemeLight;
+  if (light) document.documentElement.dataset.theme = light === 'true' ? 'light' : 'dark';
+});
+
+outside(() => {
+  if (window.parent === window) return;
+  new MutationObserver(theme).observe(window.parent.document.body, { attributes: true, attributeFilter: ['data-jp-theme-light'] });
+});

@@ -1,0 +1,212 @@
+// The stage: what Python has drawn becomes elements, which are shown, moved and put in the light.
+
+const SVG = 'http://www.w3.org/2000/svg';
+// A layout stretches between these factors before the next one takes over (wide from 740 px of drawing on).
+const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
+const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
+const widths = new Map();
+
+let layouts, layout = null, elements = [], stretch = 1, moves = [], drawn = 0, frame = null;
+
+// From differences to one Map of shapes a step.
+function decode(packed) {
+  const known = [], states = [], there = new Set();
+  for (const [changes, come, go] of packed.steps) {
+    for (const [shape, ...pairs] of changes) {
+      let next = { ...known[shape] };
+      for (let i = 0; i < pairs.length; i += 2) {
+        const [attribute, value] = [pairs[i], pairs[i + 1]], name = play.attributes[attribute];
+        if (attribute < 0) next = { ...known[value] };
+        else if (value === null) delete next[name];
+        else next[name] = attribute < play.numbers ? value : play.texts[value];
+      }
+      known[shape] = next;
+    }
+    come.forEach(shape => there.add(shape));
+    go.forEach(shape => there.delete(shape));
+    states.push(new Map([...there].map(shape => [shape, known[shape]])));
+  }
+  const lit = {};
+  for (const step in packed.lit) lit[step] = packed.lit[step].map(shapes => new Set(shapes));
+  return { ...packed, states, known, lit };
+}
+
+// What was played to the end once may stay in sight, faintly, behind the cursor's present.
+function shapesAt(step) {
+  const state = layout.states[step];
+  if (!ended || step === last) return state;
+  const later = layout.lanes.filter(shape => !state.has(shape) && layout.states[last].has(shape));
+  return new Map([...state, ...later.map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35 }])]);
+}
+
+function choose() {
+  const width = document.querySelector('main').clientWidth - 32, svg = at('drawing');
+  const fitting = layouts[width >= WIDE_FROM ? 0 : layouts.length - 1];
+  stretch = Math.max(LEAST, Math.min(MOST, width / fitting.width));
+  if (fitting !== layout) {
+    layout = fitting;
+    // An image would hide the levers in it.
+    svg.setAttribute('role', layout.known.some(shape => shape && shape.act) ? 'group' : 'img');
+    elements.forEach(({ node }) => node.remove());
+    elements = layout.known.map(({ kind }, shape) => {
+      const node = create(kind);
+      node.style.display = 'none';
+      [node, ...node.children].forEach(part => { part.dataset.shape = shape; });
+      return { node, shape: null };
+    });
+    svg.append(...elements.map(({ node }) => node));
+  }
+  const [wide, high] = [Math.round(layout.width * stretch), layout.height + 4];
+  for (const [name, value] of [['width', wide], ['height', high], ['viewBox', `0 0 ${wide} ${high}`]]) svg.setAttribute(name, value);
+  // Where the drawing is wider than the page, it must scroll by keys too.
+  const stage = at('stage'), scrolls = stage.scrollWidth > stage.clientWidth;
+  for (const [name, value] of [['tabindex', '0'], ['role', 'region'], ['aria-label', 'the picture, scrolls sideways']]) {
+    if (scrolls) stage.setAttribute(name, value);
+    else stage.removeAttribute(name);
+  }
+}
+
+// -- one shape
+
+const draws = kind => document.createElementNS(SVG, kind);
+const boxOf = node => (node.tagName === 'g' ? node.firstChild : node);
+const colour = name => (!name || name === 'none' ? 'none' : name === 'hatch' ? 'url(#hatch)' : `var(--${name})`);
+
+function create(kind) {
+  const node = draws(kind === 'cell' ? 'g' : kind);
+  if (kind === 'cell') node.append(...['rect', 'text', 'text', 'text'].map(draws));
+  return node;
+}
+
+// A cell is a box with its words in the middle (below each other in a tall box), and a number under it (svg.py: _parts).
+function partsOf(s) {
+  const { x, y, h, ink, text = '', more = '', below = '', weight } = s, tall = more && h >= 40;
+  const plain = { kind: 'text', x: x + s.w / 2, y: y + (tall ? 18 : h / 2 + 5), fill: ink, size: 12.5, anchor: 'middle', text: '' };
+  const bold = { ...plain, text, mono: 'yes', weight: 600, size: 13.5, ink, more: tall ? '' : more };
+  const number = { text: below, mono: 'yes', weight, y: y + h + (h >= 30 ? 16 : 14), fill: ink === 'gone' ? 'gone' : weight ? 'ink' : 'quiet' };
+  const words = text || tall ? bold : { ...plain, text: more };
+  return [{ ...s, kind: 'rect' }, words, { ...plain, text: tall ? more : '', y: y + 36 }, { ...plain, ...number }];
+}
+
+function place(node, s) {
+  if (s.kind === 'cell') { partsOf(s).forEach((part, i) => place(node.children[i], part)); return; }
+  const set = (name, value) => node.setAttribute(name, value);
+  const x = s.x * stretch;
+  if (s.kind === 'circle') { set('cx', x); set('cy', s.y); }
+  else if (s.kind === 'line') { set('x1', x); set('y1', s.y); set('x2', s.x2 * stretch); set('y2', s.y2); }
+  else if (s.kind === 'path') set('transform', `translate(${x} ${s.y})`);
+  else { set('x', x); set('y', s.y); }
+  if (s.kind === 'rect') { set('width', Math.max(0, s.w * stretch)); set('height', s.h); }
+}
+
+function paint(node, s) {
+  node.style.pointerEvents = s.tip || s.act || s.of !== undefined ? '' : 'none';
+  lever(node, s);
+  if (s.kind === 'cell') { partsOf(s).forEach((part, i) => paint(node.children[i], part)); return; }
+  Object.assign(node.style, { fill: colour(s.fill), stroke: colour(s.line), strokeWidth: s.width || '', strokeDasharray: s.dash || '' });
+  if (s.kind === 'text') paintText(node, s);
+  if (s.kind === 'rect') node.setAttribute('rx', s.r || 0);
+  if (s.kind === 'circle') node.setAttribute('r', s.r);
+  if (s.kind === 'path') node.setAttribute('d', s.d);
+  if (s.arrow) node.setAttribute('marker-end', 'url(#tip)');
+}
+
+function paintText(node, s) {
+  if (s.more || node.textContent !== s.text) node.textContent = s.text;
+  if (s.more) {
+    const more = draws('tspan');
+    more.setAttribute('class', s.mono ? 'plain more' : 'mono more');
+    more.setAttribute('dx', s.mono ? 4 : 8);
+    more.style.fill = colour(s.ink);
+    more.textContent = s.more;
+    node.append(more);
+  }
+  node.classList.toggle('mono', Boolean(s.mono));
+  Object.assign(node.style, { fontSize: `${s.size}px`, fontWeight: s.weight || 400, textAnchor: s.anchor || 'start' });
+  if (s.room) cut(node, s);
+  if (s.halo) Object.assign(node.style, { stroke: colour(s.halo), strokeWidth: 4, paintOrder: 'stroke' });
+}
+
+// Fonts differ: the browser knows how wide a text is.
+function cut(node, s) {
+  const most = s.room * stretch, look = `${s.size} ${s.weight} ${s.mono} `;
+  const wide = text => {
+    if (!widths.has(look + text)) { node.textContent = text; widths.set(look + text, node.getComputedTextLength()); }
+    return widths.get(look + text) > most;
+  };
+  let text = s.text;
+  while (text && wide(text === s.text ? text : `${text}…`)) text = text.slice(0, -1).trimEnd();
+  node.textContent = text === s.text ? text : text && `${text}…`;
+}
+
+// -- one step
+
+// What moves, in the order in which it happened: requests, then what somebody knows, then records.
+const stageOf = s => (s.arrow ? 0 : s.kind === 'cell' || s.from_x !== undefined ? 2 : 1);
+
+function draw(step, moving) {
+  cancelAnimationFrame(frame);
+  moves.forEach(each => animate(each, 1));  // what was still on its way arrives first
+  const now = shapesAt(step), staged = moving && step === drawn + 1;
+  moves = [];
+  elements.forEach((element, shape) => {
+    const to = now.get(shape) || null, from = element.shape, { node } = element;
+    element.shape = to;
+    if (!moving) settle(node, to);
+    else if (to !== from) moves.push({ node, from, to, stage: staged ? stageOf(to || from) : 0, begun: false });
+  });
+  drawn = step;
+  if (moves.length) move();
+  light(step === cursor ? step : -1);
+}
+
+function settle(node, s) {
+  node.style.display = s ? '' : 'none';
+  if (!s) return;
+  paint(node, s);
+  place(node, s);
+  node.style.opacity = s.fade ?? 1;
+}
+
+function light(step) {
+  const [lit, outlined] = layout.lit[step] || [null, new Set()];
+  elements.forEach(({ node }, shape) => {
+    node.classList.toggle('dim', lit !== null && !lit.has(shape));
+    boxOf(node).classList.toggle('lit', outlined.has(shape));
+  });
+  at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
+}
+
+function move() {
+  const started = performance.now(), even = flows() && playing;
+  const stages = [...new Set(moves.map(each => each.stage))].sort();
+  const time = Math.max(1, even ? passes(cursor) : MOTION) / speed();
+  const on = now => {
+    const gone = (now - started) / time;
+    for (const each of moves) {
+      const part = Math.min(1, gone - stages.indexOf(each.stage));
+      if (part >= 0) animate(each, part, even);
+    }
+    if (gone < stages.length) frame = requestAnimationFrame(on);
+    else moves = [];
+  };
+  on(started);
+}
+
+function animate(each, part, evenly) {
+  const { node, from, to } = each;
+  if (!each.begun) {
+    each.begun = true;
+    node.style.display = '';
+    if (to) paint(node, to);
+  }
+  const eased = evenly ? part : part * (2 - part);
+  // What is new fades in; where time flows it is drawn from its left end on.
+  const first = evenly ? { ...to, w: 0, x2: to?.x, y2: to?.y } : { ...to, x: to?.from_x ?? to?.x, y: to?.from_y ?? to?.y, fade: 0 };
+  const start = from || first, end = to || { ...from, fade: 0 };
+  const between = { ...end };
+  for (const name of MOVED) if (name in end) between[name] = (start[name] ?? end[name]) * (1 - eased) + end[name] * eased;
+  place(node, between);
+  node.style.opacity = (start.fade ?? 1) * (1 - eased) + (end.fade ?? 1) * eased;
+  if (part === 1) settle(node, to);
+}
