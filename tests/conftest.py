@@ -41,6 +41,7 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
         "tests/datasets/test_replay.py", "tests/docker/", "tests/house/test_wheels.py", "tests/notebooks/",
         "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
+        "tests/simulation/test_group_schedules.py::test_the_detectors", "tests/simulation/test_replication_schedules.py",
         "tests/storage/test_damage.py", "tests/theatre/test_hostile_names.py", "tests/theatre/test_lessons.py",
         "tests/theatre/test_page.py::test_a_page_stays_small", "tests/theatre/test_pipeline.py::test_many",
         "tests/theatre/test_rebalance_live.py", "tests/theatre/test_scenes.py")  # fmt: skip
@@ -48,7 +49,8 @@ SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "t
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.
 FIRST = ("tests/notebooks/test_solved", "tests/docker/test_jvm", "tests/clients/test_groups.py",
-         "tests/simulation/test_group_schedules.py", "tests/course/test_wrong_answers.py",
+         "tests/simulation/test_group_schedules.py", "tests/simulation/test_replication_schedules.py",
+         "tests/course/test_wrong_answers.py",
          "tests/course/test_claims_06", "tests/notebooks/test_stored", "tests/course/test_claims_05", "tests/spark/",
          "tests/theatre/test_browser.py", "tests/theatre/test_lessons")  # fmt: skip
 

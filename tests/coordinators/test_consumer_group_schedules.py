@@ -114,7 +114,7 @@ class Schedule:
             self.check()
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", [pytest.param(at, marks=[pytest.mark.slow] if at else []) for at in range(6)])
 def test_kip_848_no_partition_ever_has_two_owners_and_the_group_converges(block):
     for seed in range(block * SCHEDULES // 6, (block + 1) * SCHEDULES // 6):
         schedule = Schedule(seed)
