@@ -41,7 +41,8 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
         "tests/datasets/test_replay.py", "tests/docker/", "tests/house/test_wheels.py", "tests/notebooks/",
         "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
-        "tests/simulation/test_group_schedules.py::test_the_detectors", "tests/simulation/test_replication_schedules.py",
+        "tests/simulation/test_group_schedules.py::test_the_detectors",
+        "tests/simulation/test_replication_schedules.py",
         "tests/storage/test_damage.py", "tests/theatre/test_hostile_names.py", "tests/theatre/test_lessons.py",
         "tests/theatre/test_page.py::test_a_page_stays_small", "tests/theatre/test_pipeline.py::test_many",
         "tests/theatre/test_rebalance_live.py", "tests/theatre/test_scenes.py")  # fmt: skip
