@@ -11,6 +11,7 @@ the log, committed.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -43,6 +44,7 @@ class ControlPlane:
         self._contacting = -1  # the node that has one of ours
         self._producer_ids = range(0)
         self._waiting_for_ids: list[Wait] = []
+        self._again: deque[tuple[int, Wait]] = deque()  # what the controller could not be asked, and when to try again
         self._heard_ms: dict[int, int] = {}  # as controller: when each broker was heard of last
         self._then: deque[tuple[int, Callable[[Now], None]]] = deque()  # what goes on once so much is committed
 
@@ -74,12 +76,15 @@ class ControlPlane:
         if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
             self._contact_at = None
             self._contact(now)
+        while self._again and self._again[0][0] <= now.monotonic_ms:
+            self._again.popleft()[1].finish({})
         if self._broker.quorum.is_leader and self._broker.quorum.is_settled:
             self._fence_silent(now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
         deadlines = [] if self._contact_at is None else [self._contact_at]
+        deadlines += [at_ms for at_ms, _ in itertools.islice(self._again, 1)]
         if self._broker.quorum.is_leader and self._broker.quorum.is_settled:
             deadlines += [at_ms + self._session_ms for at_ms in self._listened_to().values()]
         return min(deadlines, default=None)
@@ -247,7 +252,8 @@ class ControlPlane:
 
         def answered(reply: Message | None, now: Now) -> None:
             if reply is None or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER:
-                wait.fail(KafkaError(Error.NOT_CONTROLLER))
+                wait.again = True
+                self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
             else:
                 wait.finish(reply.to_dict())
 
