@@ -44,8 +44,9 @@ SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "t
         "tests/simulation/test_group_schedules.py::test_the_detectors",
         "tests/simulation/test_replication_schedules.py",
         "tests/storage/test_damage.py", "tests/theatre/test_hostile_names.py", "tests/theatre/test_lessons.py",
-        "tests/theatre/test_page.py::test_a_page_stays_small", "tests/theatre/test_pipeline.py::test_many",
-        "tests/theatre/test_rebalance_live.py", "tests/theatre/test_scenes.py")  # fmt: skip
+        "tests/theatre/test_page.py", "tests/theatre/test_pipeline.py::test_many",
+        "tests/theatre/test_rebalance_live.py", "tests/theatre/test_scenes.py",
+        "tests/wire/test_against_kafka_python.py")  # fmt: skip
 
 
 # What takes minutes begins first, so that no worker is left alone with it in the end.
