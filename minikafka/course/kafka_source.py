@@ -25,6 +25,9 @@ the checkpoint beside the offsets. Its limits:
 - One Spark task reads one partition of a topic. There are no patterns of topics and no start by timestamp.
 - Offsets that the topic no longer has always fail the query: there is no `failOnDataLoss=false`.
 - It reads only.
+
+Spark gives a Python source no place in the checkpoint for where a stream began, so that stands beside each end. A
+restart with nothing new may therefore make one micro-batch that is empty: where it would begin now is another place.
 """
 
 from __future__ import annotations
@@ -52,10 +55,11 @@ OPTIONS = ("subscribe", "startingOffsets", "endingOffsets", "includeHeaders", "k
 FIXED = {"group_id": None, "enable_auto_commit": False, "auto_offset_reset": "none", "max_poll_records": 10_000}
 EARLIEST, LATEST = -2, -1
 IDS = "topic ids"  # beside the topics in an offset; no topic can have a name with a space
+FIRST = "first start"  # there, too: in an end the offsets at which the stream began; empty in the initial offset
 POLL_MS = 500
 COMMIT_WITHIN_MS = 10_000
 
-Offsets = dict[str, dict[str, Any]]  # topic -> partition, as text -> offset: as JSON has it; and under IDS topic -> id
+Offsets = dict[str, dict[str, Any]]  # topic -> partition, as text -> offset: as JSON has it; and IDS, FIRST
 
 
 class DataLoss(RuntimeError):
@@ -173,11 +177,10 @@ class Topics:
         """For people who watch: the query doesn't stop when it fails."""
         done = {
             TopicPartition(topic, int(number)): OffsetAndMetadata(offset, "", -1)
-            for topic, numbers in offsets.items()
-            if topic != IDS
+            for topic, numbers in _of_topics(offsets).items()
             for number, offset in numbers.items()
         }
-        with self._settings.consumer(group) as consumer, suppress(KafkaError):
+        with suppress(KafkaError), self._settings.consumer(group) as consumer:
             consumer.commit(done, timeout_ms=COMMIT_WITHIN_MS)
 
     def close(self) -> None:
@@ -194,6 +197,10 @@ def _asked(where: str, specs: Mapping[str, Sequence[int]]) -> Offsets:
     if {topic: sorted(map(int, numbers)) for topic, numbers in given.items()} != specs:
         raise ValueError(f"offsets must name every partition of every topic: {dict(specs)}")
     return {topic: {str(number): int(given[topic][str(number)]) for number in specs[topic]} for topic in specs}
+
+
+def _of_topics(offsets: Offsets) -> Offsets:
+    return {topic: numbers for topic, numbers in offsets.items() if topic not in (IDS, FIRST)}
 
 
 def same_topics(start: Offsets, end: Offsets) -> None:
@@ -274,10 +281,7 @@ Plan = Callable[[Offsets, Offsets, Offsets], list[tuple[str, int, int, int]]]
 
 def _ranges(topics: Topics, start: Offsets, end: Offsets, plan: Plan) -> list[Range]:
     same_topics(start, end)
-    known = [
-        {topic: of for topic, of in each.items() if topic != IDS} for each in (start, end, topics.offsets("earliest"))
-    ]
-    return [Range(*each) for each in plan(*known)]
+    return [Range(*each) for each in plan(*map(_of_topics, (start, end, topics.offsets("earliest"))))]
 
 
 class BatchReader(DataSourceReader):
@@ -299,19 +303,32 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader):
-    """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges between two of them."""
+    """Spark asks for offsets, writes them into its checkpoint, then asks for the ranges between two of them.
+
+    Of micro-batch 0 it writes the end only, and asks where it begins after that, and anew after each crash. So the
+    reader settles the beginning before it looks for an end, and hands it out with every end.
+    """
 
     def __init__(self, settings: Settings, schema: Any, plan: Plan) -> None:
         self._settings, self._schema, self._plan = settings, schema, plan
         self._topics = Topics(settings)
 
-    def initialOffset(self) -> Offsets:
+    @cached_property
+    def _begin(self) -> Offsets:
         return self._topics.offsets(self._settings.starting or "latest")
 
+    def initialOffset(self) -> Offsets:
+        return {**self._begin, FIRST: {}}
+
     def latestOffset(self) -> Offsets:
-        return self._topics.offsets("latest")
+        began: Offsets = {}
+        with suppress(ValueError):  # `startingOffsets` don't fit: initialOffset says so, on a first start
+            began = {FIRST: _of_topics(self._begin)}
+        return {**self._topics.offsets("latest"), **began}
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Range]:
+        if start.get(FIRST) == {} and FIRST in end:
+            start = {**end[FIRST], IDS: start[IDS]}
         return _ranges(self._topics, start, end, self._plan)
 
     def read(self, partition: Range | None) -> Iterator[Any]:

@@ -186,7 +186,7 @@ def exercise_2():
             "change once.",
             "A row is set to `after`, or taken away when `after` is null, or when the whole value is. Taking away "
             "what isn't there is no error: pop(name, None).",
-            "Each change has a number of its own, lsn. A set of those that were counted tells what has come again. "
+            "Each of them has a number of its own, lsn. A set of those that were counted tells what has come again. "
             "They don't rise from record to record: three partitions are read in turns.",
         ),
         rungs=(

@@ -58,8 +58,8 @@ def exercise_1():
         hints=(
             "Three steps: cast the value to a string, from_json with one schema that has the fields of both formats, "
             "then one column from two.",
-            "A field that a value lacks is null, and F.coalesce takes the first that isn't. The whole struct is null "
-            "where the value is no JSON. So what tells an order from another row?",
+            "A field that a value lacks is null, and F.coalesce takes the first that isn't. Every field is null "
+            "where the value is no JSON, and the struct itself is not. So what tells an order from another row?",
             "One condition, three isNotNull() joined by &, used twice: where(whole) and where(~whole). "
             "The others want select(rows.columns).",
         ),

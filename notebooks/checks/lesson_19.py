@@ -21,7 +21,7 @@ EXIT_TICKET = (
     Question(
         "Spark's Kafka sink after a restart",
         right=1,
-        why="1. A new process has a new producer id, and what it sends is new to the broker. "
+        why="1. What a program sends anew has new sequence numbers, and is new to the broker. "
         "There is no transaction that read_committed could leave out.",
     ),
     Question(

@@ -124,6 +124,50 @@ def test_a_stream_starts_at_the_end_unless_told_otherwise_or_where_it_is_told(st
         stream(startingOffsets=json.dumps({topic: {"0": 3}})).initialOffset()
 
 
+def test_a_stream_from_the_end_has_its_beginning_before_its_first_end_and_after_a_kill_in_micro_batch_0(
+    stream, bootstrap, topic
+):
+    write(bootstrap, topic, numbered(0, 5), partition=1)
+    first = stream(startingOffsets="latest")
+    end = first.latestOffset()  # Spark asks for the end first
+    write(bootstrap, topic, numbered(5, 8), partition=1)
+    assert first.partitions(first.initialOffset(), end) == []
+
+    end = json.loads(json.dumps(first.latestOffset()))
+    write(bootstrap, topic, numbered(8, 10), partition=1)
+    after_a_kill = stream(startingOffsets="latest")
+    ranges = after_a_kill.partitions(after_a_kill.initialOffset(), end)
+    assert values(after_a_kill, ranges) == numbered(5, 8)
+    assert values(after_a_kill, after_a_kill.partitions(end, after_a_kill.latestOffset())) == numbered(8, 10)
+
+
+def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(stream, admin, bootstrap, topic):
+    from minikafka.course.kafka_source import DataLoss
+
+    write(bootstrap, topic, numbered(0, 50), partition=0)
+    end = stream().latestOffset()
+    admin.delete_records({TopicPartition(topic, 0): 20})
+    after_a_kill = stream()
+    with pytest.raises(DataLoss, match=f"{topic}-0 begins at offset 20; 0 to 19 are gone"):
+        after_a_kill.partitions(after_a_kill.initialOffset(), end)
+
+
+def test_starting_offsets_that_fit_no_more_stop_no_stream_that_goes_on(stream, admin, bootstrap, topic):
+    at = json.dumps({topic: {"0": 0, "1": 0, "2": 0}})
+    before = stream(startingOffsets=at).latestOffset()
+    admin.create_partitions({topic: 4})
+    write(bootstrap, topic, numbered(0, 7), partition=3)
+    goes_on = stream(startingOffsets=at)
+    assert values(goes_on, goes_on.partitions(before, goes_on.latestOffset())) == numbered(0, 7)
+
+
+def test_a_monitor_that_no_broker_answers_stops_no_stream():
+    from minikafka.course.kafka_source import Settings, Topics
+
+    nobody = {"kafka.bootstrap.servers": "localhost:1", "kafka.bootstrap.timeout.ms": "100", "subscribe": "orders"}
+    Topics(Settings(nobody)).commit("watch", {"orders": {"0": 5}})
+
+
 def test_a_partition_that_is_added_is_read_from_its_first_offset(stream, admin, bootstrap, topic):
     reader = stream()
     before = reader.latestOffset()
@@ -278,3 +322,23 @@ def test_a_stream_goes_on_from_its_checkpoint_and_hears_of_a_done_batch_when_the
     run("latest")  # the checkpoint decides
     assert read == [sorted(numbered(0, 100)), sorted(numbered(100, 130))]
     assert committed() == 100
+
+
+def test_a_query_killed_in_micro_batch_0_begins_where_it_began_and_misses_what_is_gone(
+    spark, bootstrap, admin, topic, tmp_path
+):
+    def run(sink):
+        source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
+        source = source.option("startingOffsets", "earliest").load()
+        writer = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(sink)
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    def killed(frame, _):
+        raise RuntimeError("killed")
+
+    write(bootstrap, topic, numbered(0, 50), partition=0)
+    with pytest.raises(Exception, match="killed"):
+        run(killed)
+    admin.delete_records({TopicPartition(topic, 0): 20})
+    with pytest.raises(Exception, match="0 to 19 are gone"):
+        run(lambda frame, _: frame.count())
