@@ -46,7 +46,6 @@ class ControlPlane:
         self._waiting_for_ids: list[Wait] = []
         self._again: deque[tuple[int, Wait]] = deque()  # what the controller could not be asked, and when to try again
         self._heard_ms: dict[int, int] = {}  # as controller: when each broker was heard of last
-        self._then: deque[tuple[int, Callable[[Now], None]]] = deque()  # what goes on once so much is committed
 
     # -- joining the cluster
 
@@ -85,7 +84,7 @@ class ControlPlane:
         """Monotonic ms."""
         deadlines = [] if self._contact_at is None else [self._contact_at]
         deadlines += [at_ms for at_ms, _ in itertools.islice(self._again, 1)]
-        if self._broker.quorum.is_leader and self._broker.quorum.is_settled:
+        if self._broker.quorum.is_leader and len(self._broker.image.brokers) > 1 and self._broker.quorum.is_settled:
             deadlines += [at_ms + self._session_ms for at_ms in self._listened_to().values()]
         return min(deadlines, default=None)
 
@@ -136,9 +135,7 @@ class ControlPlane:
         self._broker.ask(leader, CONTROL, api, version, body, answered)
 
     def go_on(self, now: Now) -> None:
-        """More is committed: do what waited for it, and take the next step into the cluster."""
-        while self._then and self._then[0][0] <= self._broker.quorum.applied_offset:
-            self._then.popleft()[1](now)
+        """More is committed: take the next step into the cluster."""
         own, broker = self.registration, self._broker
         if own is None or broker.ready:
             return

@@ -151,7 +151,8 @@ def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now:
         broker.quorum.follower_fetched(follower, one.fetch_offset, now)
     elif follower in replica.partition.replicas:
         replica.follower_fetched(follower, one.fetch_offset, now, request.body.replica_state.replica_epoch)
-        broker.isr.look((replica.log.topic, one.partition), replica, now)
+        if follower not in replica.partition.isr:  # who leaves it is found by the clock
+            broker.isr.look((replica.log.topic, one.partition), replica, now)
 
 
 def counts_more(request: Call, answers: dict[FetchKey, dict[str, Any]]) -> bool:
