@@ -8,6 +8,7 @@
     python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
     python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
+    python3 tasks.py site         the course as static files for a web host, in build/site; or --out DIR
     python3 tasks.py notebooks    run the lessons again and re-write their stored outputs: all, or those named (01 17)
     python3 tasks.py clean        remove what these commands made, but never your own notebooks in my/
 
@@ -313,11 +314,11 @@ def ready_for_tests():
 def fetch_kafka():
     """Apache Kafka's jars, by Maven, with a repository of its own: poms without jars in ~/.m2 break Spark's."""
     jars = CACHE / f"kafka-{KAFKA_VERSION}"
-    if os.environ.get("MINIKAFKA_KAFKA_JARS") or (jars / f"kafka-clients-{KAFKA_VERSION}.jar").exists():
+    if os.environ.get("MINIKAFKA_KAFKA_JARS") or (jars / f"kafka-streams-{KAFKA_VERSION}.jar").exists():
         return []
     if shutil.which("mvn") is None:
         return ["no jars of Apache Kafka: Maven fetches them"]
-    say(f"Fetching Apache Kafka {KAFKA_VERSION} (54 MB) ...")
+    say(f"Fetching Apache Kafka {KAFKA_VERSION} (56 MB) ...")
     partial = jars.with_suffix(".partial")
     command = ["mvn", "-q", "-B", "-f", "tests/pom.xml", f"-Dmaven.repo.local={CACHE / 'maven'}"]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
@@ -339,7 +340,7 @@ def fetch_connector():
     home = os.environ.get("JAVA_TOOL_OPTIONS", "") + str(Path.home())
     if stamp.exists() and stamp.read_text() == f"{packages} {home}":
         return []
-    say("Fetching Spark's Kafka connector (63 MB) ...")
+    say("Fetching Spark's Kafka connector (10 MB) ...")
     code = "from minikafka.course import spark; spark.session().stop()"
     done = subprocess.run([str(venv_python()), "-c", code], **quiet)
     if done.returncode:
@@ -402,6 +403,15 @@ def notebooks(args):
     return subprocess.run([str(venv_python()), "-m", "tests.notebooks.rewrite", *args], cwd=ROOT).returncode
 
 
+def site(args):
+    """The course as one folder of static files."""
+    if args and (len(args) != 2 or args[0] != "--out"):
+        raise Stop("This is how it goes: tasks.py site, or tasks.py site --out DIR")
+    install(["lab"], SIZES["lab"])
+    folder = Path(args[1]).resolve() if args else ROOT / "build" / "site"
+    return subprocess.run([str(venv_python()), "-m", "minikafka.course.site", str(folder)], cwd=ROOT).returncode
+
+
 def clean(args):
     """Removes .venv, .cache and the tools' own folders."""
     tools = (".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".import_linter_cache", "build")
@@ -414,7 +424,7 @@ def clean(args):
 
 TASKS = {
     "lab": lab, "setup": setup, "wheels": wheels, "kafka": kafka, "test": test, "quick": quick, "bench": bench,
-    "soak": soak, "notebooks": notebooks, "clean": clean,
+    "soak": soak, "site": site, "notebooks": notebooks, "clean": clean,
 }  # fmt: skip
 
 

@@ -86,7 +86,15 @@ def parser() -> argparse.ArgumentParser:
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
-    add("--brokers", type=int, default=1, metavar="N", help="how many brokers, all in this process (default 1)")
+    add("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1), all in this process")
+    add("--processes", action="store_true",
+        help="a process for each broker: kill -9 one, its id is in broker-N.pid in the data folder; it starts again")
+    add("--no-restart", action="store_true", help="with --processes: a broker that died stays dead")
+    add("--node", type=int, metavar="N", help="be node N of a cluster, with --voters")
+    add("--voters", type=voters, metavar="1@HOST:PORT,...",
+        help="the nodes that vote on metadata, and where they listen to each other (an odd number of them)")
+    add("--racks", type=lambda text: text.split(","), default=[], metavar="A,B,C", help="the brokers' racks, in turn")
+    add("--cluster-id", metavar="ID", help="the cluster's id: 22 characters, the same for all its nodes")
     add("--host", type=host, default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine)")
     add(
         "--port", type=port, default=9092,
@@ -101,6 +109,8 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
         help="a server property, by Kafka's name; may be given many times",
     )  # fmt: skip
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
+    add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
+    add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
 
 
 def add_demo_options(demo: argparse.ArgumentParser) -> None:
@@ -109,6 +119,8 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
         help="which one the page shows at first (default range)")  # fmt: skip
     add("--seed", type=int, default=7, help="another seed, another run (default 7)")
     add("--trace", metavar="FILE", help="show a recorded trace instead of a simulation")
+    add("--picture", choices=("rebalance", "replica-set", "quorum"), default="rebalance",
+        help="what to show of a recorded trace (default rebalance)")  # fmt: skip
     add("--group", metavar="NAME", help="which group of the recorded trace (default: the one that rebalances most)")
     add("--out", metavar="FILE", help="where to write the page (default: a temporary file)")
 
@@ -134,6 +146,17 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a port: a number from 0 to 65535")
     return number
+
+
+def voters(text: str) -> dict[int, tuple[str, int]]:
+    """controller.quorum.voters, as Kafka writes it."""
+    found = {}
+    for each in text.split(","):
+        match = re.fullmatch(r"([0-9]{1,9})@([0-9a-zA-Z\-%._:\[\]]{1,253}):([0-9]{1,5})", each)
+        if match is None:
+            raise argparse.ArgumentTypeError(f"'{printable(each, TYPED)}' is not a voter: for example 1@localhost:9093")
+        found[int(match[1])] = (match[2].strip("[]"), int(match[3]))
+    return found
 
 
 def orders(text: str) -> int:

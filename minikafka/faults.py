@@ -20,12 +20,18 @@ def node_name(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Crash:
-    """A process ends without a word: at a time, or (a program) on entering its n-th blocking call, counted from 1."""
+    """A process ends without a word: at a time, or (a program) on entering its n-th blocking call, counted from 1.
+
+    power: with its machine; what a broker had not synced is lost. silent: nobody is told, connections to a broker stay
+    half-open.
+    """
 
     node: Place
     at_ms: int | None = None
     call: int | None = None
     restart_after_ms: int | None = None
+    power: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,15 @@ class Cut:
     other: Place
     at_ms: int
     for_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Reset:
+    """All connections between two nodes break, and what is on its way is lost."""
+
+    one: Place
+    other: Place
+    at_ms: int
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ class Skew:
     by_ms: int
 
 
-Fault = Crash | Freeze | Cut | Lose | Delay | Skew
+Fault = Crash | Freeze | Cut | Reset | Lose | Delay | Skew
 
 
 class Plan:
@@ -93,7 +108,7 @@ class Plan:
         for fault in self.faults:
             if not isinstance(fault, Fault):
                 raise TypeError(
-                    f"{fault!r} is no fault: give Crash, Freeze, Cut, Lose, Delay or Skew from minikafka.faults"
+                    f"{fault!r} is no fault: give Crash, Freeze, Cut, Reset, Lose, Delay or Skew from minikafka.faults"
                 )
         self._seen = [0] * len(self.faults)
         self.needs_chance = any(isinstance(fault, Lose) and fault.chance_percent is not None for fault in self.faults)
@@ -102,7 +117,7 @@ class Plan:
         """What begins at a time, in order."""
         found: list[tuple[int, Fault]] = []
         for fault in self.faults:
-            if isinstance(fault, (Crash, Freeze, Cut)) and fault.at_ms is not None:
+            if isinstance(fault, (Crash, Freeze, Cut, Reset)) and fault.at_ms is not None:
                 found.append((fault.at_ms, fault))
         return sorted(found, key=lambda each: each[0])
 

@@ -26,6 +26,8 @@ SENTENCES = {
     "ConfigsAltered": "configs of {resource} {name} altered: {configs}",
     "RecordsAppended": "offsets {base_offset} to {last_offset} appended to {topic}-{partition}",
     "HighWatermarkAdvanced": "high watermark of {topic}-{partition} advanced to {high_watermark}",
+    "MarkerWritten": "{topic}-{partition}: the transaction of producer {producer_id} is {outcome} at offset {offset}",
+    "LastStableOffsetAdvanced": "last stable offset of {topic}-{partition} advanced to {last_stable_offset}",
     "SegmentRolled": "{topic}-{partition} starts a new segment at offset {base_offset}: {why}",
     "SegmentDeleted": "{topic}-{partition} deleted the segment of offsets {base_offset} up to {next_offset}: {why}",
     "SegmentsCompacted": "{topic}-{partition} compacted offsets {base_offset} up to {next_offset}: "
@@ -34,15 +36,29 @@ SENTENCES = {
     "LogStartOffsetAdvanced": "log start offset of {topic}-{partition} advanced to {log_start_offset}: {why}",
     "LogTruncated": "{topic}-{partition} truncated: the log ends at offset {log_end_offset} now",
     "LogRecovered": "{topic}-{partition} recovered up to offset {log_end_offset}, {dropped_bytes} bytes dropped: {why}",
+    # broker: of a partition with several replicas only
+    "ReplicaOpened": "holds {topic}-{partition} up to offset {log_end_offset}; {leader} leads it in epoch "
+    "{leader_epoch}, ISR {isr}",
     "RecordsReplicated": "offsets {base_offset} to {last_offset} of {topic}-{partition} copied from the leader",
+    "FollowerFetched": "broker {follower} fetches {topic}-{partition} from offset {offset}: it has all before",
+    "LogDiverged": "{topic}-{partition}: epoch {epoch} ended at offset {end_offset} with the leader",
+    "ProduceAnswered": "answered the producer of offset {last_offset} in {topic}-{partition} with {error}",
     "LeaderElected": "leads {topic}-{partition} in epoch {leader_epoch}",
+    "LeaderFollowed": "follows {leader} as leader of {topic}-{partition} in epoch {leader_epoch}",
+    "IsrAsked": "asks the controller for ISR {isr} of {topic}-{partition} instead of {was}",
     "IsrShrunk": "ISR of {topic}-{partition} shrunk from {was} to {isr}",
     "IsrExpanded": "ISR of {topic}-{partition} grew from {was} to {isr}",
+    # the metadata quorum, where it has several voters
     "VotesRequested": "asks for votes in epoch {epoch}",
     "VoteAnswered": "asked for its vote by {candidate} in epoch {epoch}: {granted}",
     "ControllerElected": "is the active controller in epoch {epoch}, with {votes} votes",
     "ControllerResigned": "is no longer the active controller of epoch {epoch}",
+    "ControllerFollowed": "follows {leader} as the active controller of epoch {epoch}",
+    "MetadataAppended": "offsets {base_offset} to {last_offset} appended to the metadata log",
+    "MetadataReplicated": "offsets {base_offset} to {last_offset} of the metadata log copied from the controller",
+    "MetadataCommitted": "the metadata log counts up to offset {high_watermark}",
     "BrokerFenced": "broker {broker} is fenced: silent for {silent_ms} ms",
+    # producers and readers of a broker
     "ProducerIdAssigned": "producer id {producer_id} given out with epoch {producer_epoch}",
     "DuplicateRecognized": "batch for {topic}-{partition} is there already, from offset {base_offset}",
     "BatchRefused": "batch for {topic}-{partition} refused with {error}: {message}",
@@ -60,8 +76,14 @@ SENTENCES = {
     "MemberReconciled": "group {group}: {member} is at epoch {epoch} with {owned}, gives up {revoking}",
     "MemberRefused": "group {group}: {api} of {member} answered with {error}",
     "OffsetCommitted": "group {group}: offset {offset} committed for {topic}-{partition}",
+    "OffsetPending": "group {group}: offset {offset} for {topic}-{partition} waits for the transaction of producer "
+    "{producer_id}",
+    "PendingOffsetCommitted": "group {group}: offset {offset} for {topic}-{partition} counts with the transaction of "
+    "producer {producer_id}",
     "OffsetsExpired": "group {group}: committed offsets of {partitions} expired",
     "GroupDeleted": "group {group} deleted",
+    # transaction coordinator
+    "TransactionStateChanged": "transaction {transactional_id}: {was} -> {state} ({why})",
     # clients
     "ClientStarted": "{client} started",
     "ClientClosed": "closed",
@@ -103,12 +125,16 @@ SENTENCES = {
     "BatchCommitted": "commits/{batch} written",
     "QueryDied": "life {life} of the query ended by a kill",
     # simulation
+    "RunEnded": "killed on entering call {run}, {call}: in the end each order was written {written} times",
     "EffectWritten": "wrote {key} to {table}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",
     "NodeCrashed": "crashed",
+    "NodeShutDown": "shut down cleanly",
     "NodeRestarted": "restarted",
     "NodeFrozen": "frozen",
     "NodeThawed": "goes on after a freeze",
+    "LinkCut": "nothing passes between {one} and {other} any more",
+    "LinkHealed": "what {one} and {other} send each other arrives again",
     "MessageLost": "message from {source} to {target} lost: {why}",
     "ProgramStarted": "program {program} started",
     "ProgramEnded": "program {program} ended",
@@ -131,6 +157,9 @@ REASONS = {
                          "subscription", "topics"},
     "MemberJoined": {"new", "static_member_replaced"},
     "MemberLeft": {"goodbye", "session_timeout", "rebalance_timeout", "sync_timeout", "static_member_replaced"},
+    # transaction coordinator; those of coordinators/transactions.py
+    "TransactionStateChanged": {"producer_came", "partitions_join", "producer_commits", "producer_aborts",
+                                "transaction_timeout", "markers_written", "transactional_id_expired"},
     # clients
     "PartitionChosen": {"murmur2", "sticky", "round_robin", "own_rule", "program"},
     "BatchSent": {"full", "linger_ms", "flush", "buffer_memory", "retry"},

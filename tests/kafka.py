@@ -8,6 +8,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ SMALL_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 def kafka_jars() -> Path:
     """The folder with Apache Kafka's jars; FileNotFoundError says how to get them."""
     folder = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}")
-    if not (folder / f"kafka-clients-{VERSION}.jar").exists():
+    if not (folder / f"kafka-streams-{VERSION}.jar").exists():
         raise FileNotFoundError(f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them, by Maven")
     return folder
 
@@ -68,6 +69,13 @@ def free_ports(count: int) -> list[int]:
     for s in sockets:
         s.close()
     return ports
+
+
+def an_address(which: int = 0) -> str:
+    """One of this machine's own, on Linux nobody else's: the compose file's ports are the same for every run."""
+    if sys.platform != "linux":
+        return "127.0.0.1"
+    return f"127.{10 + which}.{(os.getpid() >> 8) % 256}.{1 + os.getpid() % 254}"
 
 
 class ApacheKafka:

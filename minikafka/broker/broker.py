@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Protocol
 
+from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
@@ -28,12 +29,15 @@ from minikafka.broker.isr import IsrChanges
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.transaction_coordinator import TransactionCoordinator
 from minikafka.clock import Now
+from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Timeouts
-from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, Image, MetadataRecord
-from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, MetadataRecord
+from minikafka.cluster.quorum import Quorum, SnapshotConfig
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
+from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
 from minikafka.storage.disk import Disk
 from minikafka.storage.errors import as_storage_errors
@@ -45,7 +49,7 @@ from minikafka.wire.schema import Encoded
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18
-FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC)  # by state machines of this node
+FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC)  # by state machines of this node
 ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
@@ -77,14 +81,20 @@ class Broker:
         self.fetch_sessions = FetchSessions(config["max.incremental.fetch.session.cache.slots"])
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
-        self.peers = Peers(node_id, config.peers, self.outbox.append)
+        self.peers = Peers(node_id, config.peers, self.outbox.append, request_timeouts(config))
         self.control = ControlPlane(self)
+        self.controller = ActiveController(self)
         self.quorum = Quorum(
             disk, node_id, config.voters or sorted(config.peers) or [node_id], self._committed, trace, self,
             self.ask, random.random, quorum_timeouts(config), self.control.leader_changed,
+            self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip
+        among_nodes = (self.peers, self.quorum, self.fetcher, self.isr, self.controller) if config.peers else ()
+        own = (self.waiting, self.groups, self.transactions, self.replicas, self.control)
+        self._parts = (*own, *among_nodes)  # with deadlines
         self.recovered = False
         self.ready = False
         self.stopped: str | None = None
@@ -104,15 +114,27 @@ class Broker:
         self._enter(now)
         try:
             with as_storage_errors(str(self._disk)):
+                clean_epoch = checkpoints.clean_shutdown_epoch(self._disk)
                 identity = identify(self._disk, self.node_id, self.config.cluster_id, self.random_uuid)
                 self.quorum.cluster_id = identity.cluster_id
                 self.quorum.start(self.notice, now)
                 self.quorum.replay()
-            self.control.start(identity.directory_id, now)
+            self.control.start(identity.directory_id, -1 if clean_epoch is None else clean_epoch, now)
             self.peers.start(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
+
+    def leave(self, now: Now) -> None:
+        """Begin a clean stop: what this broker leads goes to others first, if there are any. Then `may_stop`."""
+        self._enter(now)
+        self.control.leave(now)
+        self._wake(now)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether others lead now what this broker led; after `leave`."""
+        return self.control.may_stop
 
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery. While
@@ -120,6 +142,7 @@ class Broker:
         """
         self._enter(now)
         self.groups.close()
+        self.transactions.close()
         for parked in self.waiting.everything():
             parked.wait.attempt(now, expired=True)
         self._wake(now)
@@ -197,7 +220,9 @@ class Broker:
                 self.isr.tick(now)
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
+                self.transactions.tick(now, BACKGROUND_BUDGET_BYTES)
             self.control.tick(now)
+            self.controller.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
         self._wake(now)
@@ -207,9 +232,7 @@ class Broker:
         soonest = self.now.monotonic_ms + 1
         if self._recovery is not None or self._ready or self._to_self:
             return soonest
-        waiting = (self.waiting, self.groups, self.replicas, self.peers)
-        among_nodes = (self.quorum, self.control, self.fetcher, self.isr)
-        deadlines = [part.next_deadline() for part in (*waiting, *among_nodes)]
+        deadlines = [part.next_deadline() for part in self._parts]
         return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
 
     # -- for handlers
@@ -219,10 +242,15 @@ class Broker:
         """Of the cluster that this node belongs to, as in meta.properties."""
         return self.quorum.cluster_id
 
+    @property
+    def log_dir(self) -> str:
+        """Where this node's logs are, in words of its disk: for a real one, the folder's path."""
+        return str(self._disk)
+
     def ask(self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then) -> None:
         """Ask a node for something; then(reply or None, now), once. This node may be meant: same bytes, same way."""
         if node != self.node_id:
-            self.peers.ask(node, lane, api, version, body, then)
+            self.peers.ask(node, lane, api, version, body, then, self.now)
             return
         frame = bytearray().join(messages.encode_request(api, version, 0, None, body))
         asked = messages.decode_request(frame)
@@ -304,7 +332,7 @@ class Broker:
                     raise KafkaError(Error.NOT_CONTROLLER)
                 return self.control.forward(call, now)
             if call.handler.decides and not self.quorum.is_settled:
-                return self.control.settled(now)
+                return self.controller.settled(now)
             return call.handler.handle(self, call, now)
         except KafkaError as error:
             return self._refusal(call, error)
@@ -390,7 +418,7 @@ class Broker:
         return not self.outbox or self._answered_bytes < MOST_ANSWERED_BYTES
 
     def _followers(self, key: Hashable, now: Now) -> None:
-        """The state machines of this node that read what is committed: the image, and the groups."""
+        """The state machines of this node that read what is committed: the image, and the coordinators."""
         match key:
             case ("high_watermark", str(topic), int(number)):
                 if topic == METADATA_TOPIC:
@@ -398,6 +426,8 @@ class Broker:
                     self.moved(("metadata",), ALL_BYTES)
                 elif topic == OFFSETS_TOPIC:
                     self.groups.high_watermark_advanced(number, now)
+                elif topic == TRANSACTIONS_TOPIC:
+                    self.transactions.high_watermark_advanced(number, now)
             case ("metadata",):
                 self.control.go_on(now)
 
@@ -434,18 +464,35 @@ class Broker:
         """The node is part of the cluster."""
         self.ready = True
         self.groups.start()
+        self.transactions.start()
 
     def _committed(self, first_offset: int, records: Sequence[MetadataRecord]) -> None:
         for offset, record in enumerate(records, first_offset):
             self.image.apply(offset, record)
-            self.control.follow(record)
+            self.controller.follow(record)
+            self._meet(record)
             if self.is_recovering or self.recovered:  # else it is history, and `load` looks at the outcome
                 for key in self.replicas.follow(record):
                     self.moved(key, ALL_BYTES)
                 self.fetcher.follow(record)
             if self.ready:
                 self.groups.follow(record)
+                self.transactions.follow(record)
         self.descriptions.clear()
+
+    def _replaced(self, end_offset: int, records: Sequence[MetadataRecord]) -> None:
+        """Too far behind to replay the log: the image becomes another node's, and what is gone there goes here."""
+        later = Image()
+        for record in records:
+            later.apply(end_offset, record)
+        self._committed(end_offset, [*self.image.gone(later), *records])
+
+    def _meet(self, record: MetadataRecord) -> None:
+        """A node that is no voter says where it is when it registers."""
+        if record.name == "RegisterBrokerRecord" and record.fields["broker_id"] != self.node_id:
+            address = self.image.brokers[record.fields["broker_id"]].endpoints.get(CONTROLLER_LISTENER)
+            if address is not None:
+                self.peers.learn(record.fields["broker_id"], address, self.now)
 
     def _recover(self) -> None:
         assert self._recovery is not None
@@ -463,3 +510,13 @@ class Broker:
 def quorum_timeouts(config: BrokerConfig) -> Timeouts:
     names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
     return Timeouts(*(config[f"controller.quorum.{name}"] for name in names))
+
+
+def request_timeouts(config: BrokerConfig) -> dict[str, int]:
+    return dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
+
+
+def snapshot_config(config: BrokerConfig) -> SnapshotConfig:
+    segment_bytes = config["internal.metadata.log.segment.bytes"] or config["metadata.log.segment.bytes"]
+    record_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
+    return SnapshotConfig(record_bytes, config["metadata.log.max.snapshot.interval.ms"], segment_bytes)

@@ -1,159 +1,40 @@
-"""The configs we honour, with Kafka's names, defaults and units. A name that is not here is refused, never ignored.
+"""What a config is, for a topic, a broker or a group (the tables are in config_tables.py).
 
 A topic's config is looked up in Kafka's order: set on the topic, set at run time on the broker, set at run time for
-all brokers, given at start, default. A topic config and the broker config that stands behind it (its synonym) have
-different names for one thing.
+all brokers, given at start, default.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
+from minikafka.broker.config_tables import (
+    BROKER_CONFIGS,
+    BROKER_ORDER,
+    BROKER_RULES,
+    GROUP_CONFIGS,
+    INT_MAX,
+    LONG_MAX,
+    SHORT_MAX,
+    TABLES,
+    TOPIC_CONFIGS,
+    Config,
+    Type,
+)
+from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
-
-SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
-
-
-class Type(IntEnum):
-    """DescribeConfigs' ConfigType."""
-
-    BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
 
 
 class Source(IntEnum):
     """DescribeConfigs' ConfigSource, the strongest first."""
 
-    TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
-
-
-class Config(NamedTuple):
-    """One row of the table. lowest, highest: inclusive bounds of a number. choices: what a string may be."""
-
-    name: str
-    type: Type
-    default: Any
-    documentation: str
-    synonym: str | None = None
-    lowest: int | None = None
-    highest: int | None = None
-    choices: tuple[str, ...] = ()
-
-
-_B, _S, _I, _L, _D, _LIST = Type.BOOLEAN, Type.STRING, Type.INT, Type.LONG, Type.DOUBLE, Type.LIST
-
-# fmt: off
-TOPIC_CONFIGS = {row.name: row for row in (
-    Config("cleanup.policy", _LIST, "delete", "What happens to old segments: delete, compact or both.",
-           "log.cleanup.policy", choices=("compact", "delete")),
-    Config("compression.type", _S, "producer", "Batches stay as the producer compressed them.",
-           "compression.type", choices=("producer",)),
-    Config("delete.retention.ms", _L, 86_400_000, "How long compaction keeps tombstones for those who still read.",
-           "log.cleaner.delete.retention.ms", 0),
-    Config("index.interval.bytes", _I, 4096, "An index entry at most every so many bytes.",
-           "log.index.interval.bytes", 0),
-    Config("max.compaction.lag.ms", _L, LONG_MAX, "A record is compacted once it is older than this.",
-           "log.cleaner.max.compaction.lag.ms", 1),
-    Config("max.message.bytes", _I, 1_048_588, "The largest record batch that is accepted.", "message.max.bytes", 0),
-    Config("message.timestamp.after.max.ms", _L, 3_600_000, "How far a timestamp may lie in the future.",
-           "log.message.timestamp.after.max.ms", 0),
-    Config("message.timestamp.before.max.ms", _L, LONG_MAX, "How far a timestamp may lie in the past.",
-           "log.message.timestamp.before.max.ms", 0),
-    Config("message.timestamp.type", _S, "CreateTime", "Who stamps records: the producer or the broker.",
-           "log.message.timestamp.type", choices=("CreateTime", "LogAppendTime")),
-    Config("min.cleanable.dirty.ratio", _D, 0.5, "A log is compacted when more of it than this is dirty.",
-           "log.cleaner.min.cleanable.ratio", 0, 1),
-    Config("min.compaction.lag.ms", _L, 0, "A record is not compacted before it is so old.",
-           "log.cleaner.min.compaction.lag.ms", 0),
-    Config("min.insync.replicas", _I, 1, "How many replicas must be in sync for acks=all.", "min.insync.replicas", 1),
-    Config("retention.bytes", _L, -1, "Old segments go when a partition is larger than this; -1: no limit.",
-           "log.retention.bytes"),
-    Config("retention.ms", _L, 604_800_000, "Segments older than this go; -1: never.", "log.retention.ms", -1),
-    Config("segment.bytes", _I, 1_073_741_824, "A segment is closed at this size.", "log.segment.bytes", 1_048_576),
-    Config("segment.index.bytes", _I, 10_485_760, "The largest size of an index file.", "log.index.size.max.bytes", 4),
-    Config("segment.ms", _L, 604_800_000, "A segment is closed at this age.", "log.roll.ms", 1),
-    Config("internal.segment.bytes", _I, None, "For tests and lessons: smaller than segment.bytes allows.", lowest=1),
-)}
-
-BROKER_CONFIGS = {row.name: row for row in (
-    Config("auto.create.topics.enable", _B, True, "Metadata for an unknown topic creates it."),
-    Config("broker.heartbeat.interval.ms", _I, 2000, "How often a broker says that it lives.", lowest=1),
-    Config("broker.rack", _S, None, "Where the broker stands: replicas are spread over racks."),
-    Config("broker.session.timeout.ms", _I, 9000, "A broker silent for so long is fenced: it leads nothing.", lowest=1),
-    Config("connections.max.idle.ms", _L, 600_000, "A connection that is silent for so long is closed; -1: never."),
-    Config("controller.quorum.election.backoff.max.ms", _I, 1000, "How long a voter who lost waits at most.", lowest=0),
-    Config("controller.quorum.election.timeout.ms", _I, 1000, "A voter without a leader stands then.", lowest=1),
-    Config("controller.quorum.fetch.timeout.ms", _I, 2000, "A voter who hears nothing of its leader seeks another one.",
-           lowest=1),
-    Config("default.replication.factor", _I, 1, "Replicas of a topic that is created automatically.", lowest=1,
-           highest=SHORT_MAX),
-    Config("delete.topic.enable", _B, True, "DeleteTopics is allowed."),
-    Config("fetch.max.bytes", _I, 57_671_680, "The most bytes one fetch answers with.", lowest=1024),
-    Config("group.consumer.assignment.interval.ms", _I, 1000, "Targets of a consumer group are made this far apart.",
-           lowest=0),
-    Config("group.consumer.assignors", _LIST, "uniform,range", "How the coordinator assigns (KIP-848); first: default.",
-           choices=("uniform", "range")),
-    Config("group.consumer.heartbeat.interval.ms", _I, 5000, "How often a member of a consumer group says it is alive.",
-           lowest=1),
-    Config("group.consumer.max.size", _I, INT_MAX, "The most members of a consumer group.", lowest=1),
-    Config("group.consumer.session.timeout.ms", _I, 45_000, "A member of a consumer group silent so long is out.",
-           lowest=1),
-    Config("group.initial.rebalance.delay.ms", _I, 3000, "An empty group waits so long for more members.", lowest=0),
-    Config("group.max.session.timeout.ms", _I, 1_800_000, "The longest session a classic member may ask for.",
-           lowest=1),
-    Config("group.max.size", _I, INT_MAX, "The most members of a classic group.", lowest=1),
-    Config("group.min.session.timeout.ms", _I, 6000, "The shortest session a classic member may ask for.", lowest=0),
-    Config("log.cleaner.backoff.ms", _L, 15_000, "How long compaction waits before it looks at the logs again.",
-           lowest=0),
-    Config("log.cleaner.dedupe.buffer.size", _L, 134_217_728, "Memory for the keys of a pass of compaction.",
-           lowest=1_048_577),
-    Config("log.flush.offset.checkpoint.interval.ms", _I, 60_000, "How often recovery points are written.",
-           lowest=0),
-    Config("log.retention.check.interval.ms", _L, 300_000, "How often retention looks at the logs.", lowest=1),
-    Config("max.connections", _I, INT_MAX, "The most connections; one more is closed at once.", lowest=1),
-    Config("max.incremental.fetch.session.cache.slots", _I, 1000, "How many fetch sessions are kept (KIP-227).",
-           lowest=0),
-    Config("num.partitions", _I, 1, "Partitions of a topic when nobody says a number.", lowest=1),
-    Config("offset.metadata.max.bytes", _I, 4096, "The longest text that goes with a committed offset.", lowest=0),
-    Config("offsets.commit.timeout.ms", _I, 5000, "What a group writes must be committed within this time.", lowest=1),
-    Config("offsets.retention.check.interval.ms", _L, 600_000, "How often expired offsets are looked for.", lowest=1),
-    Config("offsets.retention.minutes", _I, 10_080, "An empty group's offsets are kept so long.", lowest=1),
-    Config("offsets.topic.num.partitions", _I, 50, "Partitions of __consumer_offsets.", lowest=1),
-    Config("offsets.topic.replication.factor", Type.SHORT, 3,
-           "Replicas of __consumer_offsets, if there are brokers enough.", lowest=1),
-    Config("offsets.topic.segment.bytes", _I, 104_857_600, "Segments of __consumer_offsets, small for quick cleaning.",
-           lowest=1_048_576),  # what segment.bytes allows
-    Config("producer.id.expiration.ms", _I, 86_400_000, "A producer silent for so long is forgotten.", lowest=1),
-    Config("replica.fetch.backoff.ms", _I, 1000, "How long a follower waits after a fetch that failed.", lowest=0),
-    Config("replica.fetch.max.bytes", _I, 1_048_576, "The most bytes that a follower asks of one partition.", lowest=0),
-    Config("replica.fetch.response.max.bytes", _I, 10_485_760, "The most bytes that a follower asks for.", lowest=0),
-    Config("replica.fetch.wait.max.ms", _I, 500, "How long a leader may let a follower wait for records.", lowest=0),
-    Config("replica.lag.time.max.ms", _L, 30_000, "A follower behind for so long is no longer in sync.", lowest=1),
-    Config("socket.request.max.bytes", _I, 104_857_600, "A larger request closes its connection.", lowest=1024),
-    *(Config(row.synonym, row.type, row.default, row.documentation, None, row.lowest, row.highest, row.choices)
-      for row in TOPIC_CONFIGS.values() if row.synonym),
-)}
-# fmt: on
-
-# What bounds and choices can't say: which values are legal, in words.
-BROKER_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "connections.max.idle.ms": (lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"),
-    "group.consumer.assignors": (lambda names: names != "", "must not be empty"),
-    "log.retention.ms": (lambda ms: ms != 0, "Value must be -1 or at least 1"),
-}
-
-# Which config bounds which: (name, how it compares, name).
-BROKER_ORDER = (
-    ("group.min.session.timeout.ms", operator.le, "group.max.session.timeout.ms"),
-    ("group.consumer.heartbeat.interval.ms", operator.lt, "group.consumer.session.timeout.ms"),
-    ("log.cleaner.min.compaction.lag.ms", operator.le, "log.cleaner.max.compaction.lag.ms"),
-)
+    TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT, GROUP = 1, 2, 3, 4, 5, 8
 
 
 class Value(NamedTuple):
@@ -218,6 +99,11 @@ def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
 
+def check_group_configs(configs: Mapping[str, str]) -> dict[str, str]:
+    """The same for configs of consumer groups. Apache Kafka has bounds for them; here there are none."""
+    return _checked(configs, GROUP_CONFIGS, "group config name")
+
+
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
 
 
@@ -269,6 +155,25 @@ class BrokerConfig:
             levels += self._broker_levels(image, broker_id, row.synonym)
         return _strongest(row, levels)
 
+    def group_value(self, image: Image, broker_id: int, group_id: str, name: str) -> Value:
+        """A config of a consumer group with its levels."""
+        row = GROUP_CONFIGS[name]
+        own = image.config(GROUP_RESOURCE, group_id).get(name)
+        levels = [] if own is None else [(name, own, Source.GROUP)]
+        return _strongest(row, levels + self._broker_levels(image, broker_id, row.synonym or name))
+
+    def places(self, node_id: int, log_dir: str) -> Iterator[tuple[Config, Value]]:
+        """What a node is, as it was started: configs that aren't given as such here."""
+        listeners = ",".join(f"{name}://{host}:{port}" for name, (host, port) in self.advertised.items())
+        for name, type_, value, documentation in (
+            ("advertised.listeners", Type.LIST, listeners, "Where clients find this broker."),
+            ("listeners", Type.LIST, listeners, "Where it listens; the addresses are those that it tells."),
+            ("log.dirs", Type.LIST, log_dir, "Where the logs are."),
+            ("node.id", Type.INT, node_id, "The number of this node."),
+        ):
+            synonyms = [(name, show(value), Source.STATIC_BROKER)]
+            yield Config(name, type_, value, documentation), Value(value, Source.STATIC_BROKER, synonyms)
+
     def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[tuple[str, str | None, Source]]:
         levels: list[tuple[str, str | None, Source]] = []
         for resource, source in ((str(broker_id), Source.DYNAMIC_BROKER), ("", Source.DYNAMIC_DEFAULT_BROKER)):
@@ -301,8 +206,9 @@ def is_legal(row: Config, text: str) -> bool:
 def unusable_configs(image: Image) -> Iterator[str]:
     """Which stored configs are no longer legal, a sentence each."""
     for (resource_type, resource), configs in image.configs.items():
-        table = TOPIC_CONFIGS if resource_type == TOPIC_RESOURCE else BROKER_CONFIGS
-        of_what = f"topic {resource}" if resource_type == TOPIC_RESOURCE else f"broker {resource or '(all)'}"
+        table = TABLES[resource_type]
+        kinds = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group"}
+        of_what = f"{kinds.get(resource_type, 'broker')} {resource or '(all)'}"
         for name, text in configs.items():
             if name in table and not is_legal(table[name], text):
                 yield f"{of_what}: {name}={text} is not legal, and the default holds"

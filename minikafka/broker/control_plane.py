@@ -1,26 +1,25 @@
-"""What a node has to do with the metadata log: it joins the cluster, decides where it is the active controller, asks
-the active controller where it isn't, and waits for decisions to be committed before it acts on them.
+"""What a broker has to do with the active controller, wherever that is: it joins the cluster, passes on what only the
+controller may decide, and leaves.
 
 A broker's way into the cluster (KIP-631): it registers, and gets its epoch; it opens its logs, fenced; it says that it
 is ready, and the controller unfences it. From then on it tells the controller every broker.heartbeat.interval.ms that
 it lives. Only a broker whose controller is in the same process says nothing: nobody would miss it.
 
-Nothing here reads the image right after an append. What depends on a record goes on when the record has come back from
-the log, committed.
+On a clean stop it says that it wants to go (controlled shutdown): the controller gives what it leads to others, and
+lets it go when all brokers know.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration, MetadataRecord
+from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -40,19 +39,24 @@ class ControlPlane:
         self._broker = broker
         self._incarnation_id = bytes(16)
         self._directory_id = bytes(16)
+        self._previous_epoch = -1  # of the broker, if its last run ended cleanly
         self._contact_at: int | None = None  # monotonic ms: the next registration or heartbeat
         self._contacting = -1  # the node that has one of ours
         self._producer_ids = range(0)
         self._waiting_for_ids: list[Wait] = []
         self._again: deque[tuple[int, Wait]] = deque()  # what the controller could not be asked, and when to try again
-        self._heard_ms: dict[int, int] = {}  # as controller: when each broker was heard of last
+        self._leave_by: int | None = None  # monotonic ms: this broker wants to stop, and will by then
+        self.may_stop = False
 
     # -- joining the cluster
 
-    def start(self, directory_id: bytes, now: Now) -> None:
-        """Ask to be a member of the cluster as soon as it has a controller."""
+    def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
+        """Ask to be a member of the cluster as soon as it has a controller. previous_epoch: this broker's of its last
+        run, -1 if that did not end cleanly.
+        """
         self._incarnation_id = self._broker.random_uuid()
         self._directory_id = directory_id
+        self._previous_epoch = previous_epoch
         self._contact_at = now.monotonic_ms
         self.tick(now)
 
@@ -66,26 +70,32 @@ class ControlPlane:
         """Another node is the active controller, or none, or it is this one."""
         self._contacting = -1
         self._contact_at = now.monotonic_ms
-        if self._broker.quorum.is_leader:
-            self._heard_ms = dict.fromkeys(self._broker.image.brokers, now.monotonic_ms)
+        self._broker.controller.leader_changed(now)
         self._broker.moved(METADATA, 1)
 
+    def leave(self, now: Now) -> None:
+        """A clean stop is wanted: `may_stop` says when. Who can't hand over within broker.session.timeout.ms goes all
+        the same, and so does who has nobody to hand over to.
+        """
+        self._leave_by = now.monotonic_ms + self._broker.config["broker.session.timeout.ms"]
+        self._contact_at = now.monotonic_ms
+        self.may_stop = not self._broker.config.peers or not self._broker.ready
+
     def tick(self, now: Now) -> None:
-        """Tell the controller that this broker is there; as controller, look who is silent."""
+        """Tell the controller that this broker is there."""
+        if self._leave_by is not None and self._leave_by <= now.monotonic_ms:
+            self.may_stop = True
         if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
             self._contact_at = None
             self._contact(now)
         while self._again and self._again[0][0] <= now.monotonic_ms:
             self._again.popleft()[1].finish({})
-        if self._broker.quorum.is_leader and self._broker.quorum.is_settled:
-            self._fence_silent(now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        deadlines = [] if self._contact_at is None else [self._contact_at]
-        deadlines += [at_ms for at_ms, _ in itertools.islice(self._again, 1)]
-        if self._broker.quorum.is_leader and len(self._broker.image.brokers) > 1 and self._broker.quorum.is_settled:
-            deadlines += [at_ms + self._session_ms for at_ms in self._listened_to().values()]
+        deadlines = [at_ms for at_ms in (self._contact_at, self._leave_by) if at_ms is not None]
+        if self._again:
+            deadlines.append(self._again[0][0])
         return min(deadlines, default=None)
 
     def _contact(self, now: Now) -> None:
@@ -95,7 +105,7 @@ class ControlPlane:
         own = self.registration
         if own is None:
             self._register(leader)
-        elif not own.fenced and leader == self._broker.node_id:
+        elif not own.fenced and leader == self._broker.node_id and self._leave_by is None:
             self.broker_epoch = own.broker_epoch
         else:
             self._heartbeat(leader, own)
@@ -106,7 +116,8 @@ class ControlPlane:
         fields = controller.registration(
             broker.node_id, self._incarnation_id, [self._directory_id], endpoints, rack
         )
-        self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, {**fields, "cluster_id": broker.cluster_id})
+        fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
+        self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
 
     def _heartbeat(self, leader: int, own: BrokerRegistration) -> None:
         self.broker_epoch = own.broker_epoch
@@ -115,7 +126,7 @@ class ControlPlane:
             "broker_epoch": own.broker_epoch,
             "current_metadata_offset": self._broker.quorum.applied_offset - 1,
             "want_fence": not self._broker.recovered,
-            "want_shut_down": False,
+            "want_shut_down": self._leave_by is not None,
         }
         self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, body)
 
@@ -127,7 +138,10 @@ class ControlPlane:
                 self._contacting = -1
                 own = self.registration
                 failed = reply is None or reply.error_code
-                steady = own is not None and not own.fenced and not failed
+                steady = own is not None and not own.fenced and not failed and self._leave_by is None
+                if reply is not None and not failed and api == "BrokerHeartbeat" and reply.should_shut_down:
+                    self.may_stop = True
+                    return
                 period_ms = self._broker.config["broker.heartbeat.interval.ms"] if steady else RETRY_BACKOFF_MS
                 if self._contact_at is None:  # else there is news already
                     self._contact_at = now.monotonic_ms + period_ms
@@ -137,6 +151,8 @@ class ControlPlane:
     def go_on(self, now: Now) -> None:
         """More is committed: take the next step into the cluster."""
         own, broker = self.registration, self._broker
+        if own is None and broker.ready and self._contact_at is None:  # somebody unregistered a broker that lives
+            self._contact_at = now.monotonic_ms
         if own is None or broker.ready:
             return
         if not broker.is_recovering and not broker.recovered:
@@ -150,92 +166,7 @@ class ControlPlane:
         self._contact_at = now.monotonic_ms
         self.go_on(now)
 
-    def follow(self, record: MetadataRecord) -> None:
-        """A record was committed."""
-        if record.name == "RegisterBrokerRecord" and self._broker.quorum.is_leader:
-            self._heard_ms[record.fields["broker_id"]] = self._broker.now.monotonic_ms
-
-    # -- as active controller
-
-    @property
-    def _session_ms(self) -> int:
-        return int(self._broker.config["broker.session.timeout.ms"])
-
-    def _listened_to(self) -> dict[int, int]:
-        """The unfenced brokers elsewhere, and when each was heard of last."""
-        own = self._broker.node_id
-        live = (one.broker_id for one in self._broker.image.brokers.values() if not one.fenced)
-        return {node: self._heard_ms.get(node, 0) for node in live if node != own}
-
-    def _fence_silent(self, now: Now) -> None:
-        for node, heard_ms in self._listened_to().items():
-            if heard_ms + self._session_ms <= now.monotonic_ms:
-                if self._broker.trace:
-                    self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
-                self._broker.quorum.append(controller.fence(self._broker.image, node, True), now)
-                return  # the next one when this is committed
-
-    def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
-        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives."""
-        broker, node = self._broker, asked["broker_id"]
-        if asked["cluster_id"] != broker.cluster_id:
-            raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-        known = broker.image.brokers.get(node)
-        another = known is not None and known.incarnation_id != asked["incarnation_id"]
-        if another and self._listened_to().get(node, NEVER_MS) + self._session_ms > now.monotonic_ms:
-            raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
-        records = [] if broker.image.features else controller.feature_levels()
-        epoch = broker.quorum.end_offset + len(records)
-        records += controller.register_broker(asked, epoch)
-        return self.decide(records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch})
-
-    def heartbeat(self, asked: Message, now: Now) -> Answer | Wait:
-        """BrokerHeartbeat: the answer; who is fenced, ready and knows of its own registration is unfenced."""
-        broker = self._broker
-        known = broker.image.brokers.get(asked.broker_id)
-        if known is None or known.broker_epoch != asked.broker_epoch:
-            raise KafkaError(Error.STALE_BROKER_EPOCH)
-        self._heard_ms[asked.broker_id] = now.monotonic_ms
-        caught_up = asked.current_metadata_offset >= known.broker_epoch
-        if known.fenced and caught_up and not asked.want_fence and broker.quorum.is_settled:
-            records = controller.fence(broker.image, asked.broker_id, False)
-            return self.decide(records, now, lambda: {"is_caught_up": True, "is_fenced": False})
-        return {"error_code": Error.NONE, "is_caught_up": caught_up, "is_fenced": known.fenced}
-
     # -- for handlers
-
-    def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
-        """Append the controller's decision to the metadata log; the answer is made once the decision is committed. A
-        controller that is replaced before doesn't know what became of it.
-        """
-        if not records:
-            return answer()
-        quorum = self._broker.quorum
-        if not quorum.is_leader:
-            raise KafkaError(Error.NOT_CONTROLLER)
-        offset, epoch = quorum.append(records, now), quorum.epoch
-
-        def committed() -> Answer | None:
-            if quorum.applied_offset >= offset and quorum.epoch == epoch:
-                return answer()
-            if quorum.epoch != epoch or not quorum.is_leader:
-                raise KafkaError(Error.NOT_CONTROLLER)
-            return None
-
-        return self._wait(committed, now)
-
-    def change(
-        self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
-    ) -> Answer | Wait:
-        """Decide as a client asked. kind, changes: the trace events of what changed, told once it is committed."""
-
-        def committed() -> Answer:
-            if self._broker.trace:
-                for detail in changes:
-                    self._broker.trace.emit(kind, **detail)
-            return answer
-
-        return self.decide(records, now, committed)
 
     def forward(self, call: Call, now: Now) -> Wait:
         """A request that the active controller must answer, from a client of a broker that is not it: asked there in
@@ -245,7 +176,8 @@ class ControlPlane:
         quorum = self._broker.quorum
         wait = Wait((), now.monotonic_ms + TIMEOUT_MS)
         if quorum.leader_id == NO_LEADER:
-            return self._wait(lambda: {} if quorum.leader_id != NO_LEADER else None, now, again=True)
+            until_ms = now.monotonic_ms + TIMEOUT_MS
+            return Wait([METADATA], until_ms, lambda *_: {} if quorum.leader_id != NO_LEADER else None, again=True)
 
         def answered(reply: Message | None, now: Now) -> None:
             if reply is None or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER:
@@ -256,21 +188,6 @@ class ControlPlane:
 
         self._broker.ask(quorum.leader_id, CONTROL, call.api, call.version, call.body.to_dict(), answered)
         return wait
-
-    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
-        """Where the partitions of a new topic go, if it is for the controller to choose."""
-        first = int(self._broker.random.random() * 2**16)
-        return controller.place(self._broker.image, partitions, replication_factor, first)
-
-    def settled(self, now: Now) -> Wait:
-        """The controller decides on committed state only: a request that comes while a decision is not committed yet
-        waits, and then begins.
-        """
-        quorum = self._broker.quorum
-        return self._wait(lambda: {} if quorum.is_settled or not quorum.is_leader else None, now, again=True)
-
-    def _wait(self, attempt: Callable[[], Answer | None], now: Now, again: bool = False) -> Wait:
-        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, lambda *_: attempt(), again=again)
 
     def next_producer_id(self, now: Now) -> int | Wait:
         """A producer id that was never given before (KIP-730: out of a block that the controller hands out). Without

@@ -40,6 +40,13 @@ class Request(NamedTuple):
     frame: Frame
 
 
+class HangUp(NamedTuple):
+    """Close the connection of this lane: the other side has been silent for too long. Its requests have failed."""
+
+    node: int
+    lane: str
+
+
 class Notice(NamedTuple):
     """Say this to whoever looks after the node. line: one plain sentence that names what it is about. error: what was
     caught, if something was; its traceback is for those who asked for more.
@@ -49,4 +56,4 @@ class Notice(NamedTuple):
     error: Exception | None = None
 
 
-Effect = Reply | Done | Close | Request | Notice
+Effect = Reply | Done | Close | Request | HangUp | Notice

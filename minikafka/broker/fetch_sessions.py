@@ -119,6 +119,10 @@ class FetchSessions:
         return True
 
 
+# Fields of an answer that says something else than what there is to read: nobody waits for more, nothing is left out
+AT_ONCE = ("diverging_epoch", "snapshot_id", "preferred_read_replica")
+
+
 def news(
     session: Session, answers: Mapping[FetchKey, dict[str, Any]], incremental: bool
 ) -> dict[FetchKey, dict[str, Any]]:
@@ -128,11 +132,12 @@ def news(
     sent = {}
     for key, answer in answers.items():
         marks = (answer["high_watermark"], answer["log_start_offset"])
-        says_something = answer["records"] or answer["error_code"] or "diverging_epoch" in answer
+        unread = answer["error_code"] or not answer.keys().isdisjoint(AT_ONCE)  # the other side takes in no marks
+        says_something = answer["records"] or unread
         if not incremental or says_something or session.told.get(key) != marks:
             sent[key] = answer
         session.told[key] = marks
-        if answer["error_code"]:
+        if unread:
             del session.told[key]  # told again with the next answer, whatever it is
         if answer["records"] and key in session.asked:
             session.asked[key] = session.asked.pop(key)

@@ -42,6 +42,8 @@ class IsrChanges:
         wanted = wanted & isr | joining
         if wanted != isr:
             replica.asked_isr = frozenset(wanted)
+            if replica.log.trace:
+                replica.log.tell("IsrAsked", was=sorted(isr), isr=sorted(wanted))
             self._wanted[key] = replica
             self._ask_at = now.monotonic_ms if self._ask_at is None else self._ask_at
 

@@ -4,6 +4,9 @@ A shell keeps one connection for each (node, lane), so that nothing waits behind
 parked: votes on the lane `quorum`, fetches of followers on `replica_fetch`, everything that is answered at once on
 `control`, markers of transactions on `markers`. The correlation ids are ours; on a lane replies come in the order of
 the requests. A node that is asked for the first time says what it speaks (ApiVersions, KIP-35).
+
+A machine that loses power tells nobody, and a connection to it looks well for hours. So whoever doesn't answer in time
+is hung up on, and everything asked on that lane has failed.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from minikafka.broker.effects import Request
+from minikafka.broker.effects import HangUp, Request
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Endpoint
 from minikafka.wire import messages
@@ -21,6 +24,7 @@ from minikafka.wire.schema import Message
 CONTROL = "control"
 API_VERSIONS_VERSION = 3
 RETRY_BACKOFF_MS = 100
+REQUEST_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
 
 Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
 
@@ -31,18 +35,27 @@ class Asked(NamedTuple):
     api: str
     version: int
     then: Then
+    deadline_ms: int  # monotonic
 
 
 class Peers:
     """addresses: of the other nodes, by node id. versions: what each of them speaks, API key -> (lowest, highest), as
-    soon as it has said so. send: puts a Request into the outbox.
+    soon as it has said so. send: puts a request into the outbox. timeouts_ms: how long an answer may take, by lane,
+    where that isn't REQUEST_TIMEOUT_MS.
     """
 
-    def __init__(self, node_id: int, addresses: Mapping[int, Endpoint], send: Callable[[Request], None]) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        addresses: Mapping[int, Endpoint],
+        send: Callable[[Request | HangUp], None],
+        timeouts_ms: Mapping[str, int],
+    ) -> None:
         self.addresses = {node: address for node, address in addresses.items() if node != node_id}
         self.versions: dict[int, dict[int, tuple[int, int]]] = {}
         self._client_id = f"broker-{node_id}"
         self._send = send
+        self._timeouts_ms = timeouts_ms
         self._asked: dict[tuple[int, str], dict[int, Asked]] = {}
         self._greet_at: dict[int, int] = {}  # monotonic ms
         self._correlation_id = 0
@@ -52,11 +65,20 @@ class Peers:
         for node in self.addresses:
             self._greet(node, now)
 
-    def ask(self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then) -> None:
+    def learn(self, node: int, address: Endpoint, now: Now) -> None:
+        """A node has registered, and says where it listens to others."""
+        if self.addresses.get(node) != address:
+            self.addresses[node] = address
+            self._greet(node, now)
+
+    def ask(
+        self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then, now: Now
+    ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
         self._correlation_id += 1
         frame = messages.encode_request(api, version, self._correlation_id, self._client_id, body)
-        self._asked.setdefault((node, lane), {})[self._correlation_id] = Asked(api, version, then)
+        deadline_ms = now.monotonic_ms + self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
+        self._asked.setdefault((node, lane), {})[self._correlation_id] = Asked(api, version, then, deadline_ms)
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
@@ -64,7 +86,7 @@ class Peers:
         asked = self._asked.get((node, lane))
         if not asked:
             raise DecodeError(f"node {node} answers on lane {lane}, where it was not asked")
-        correlation_id, (api, version, then) = next(iter(asked.items()))
+        correlation_id, (api, version, then, _) = next(iter(asked.items()))
         answered_id, reply = messages.decode_response(api, version, frame)
         if answered_id != correlation_id:
             raise DecodeError(f"node {node} answers request {answered_id} where {correlation_id} comes next")
@@ -78,14 +100,21 @@ class Peers:
             asked.then(None, now)
 
     def tick(self, now: Now) -> None:
-        """Try again where it is time to."""
+        """Hang up on who is silent, and try again where it is time to."""
+        for at, asked in list(self._asked.items()):
+            if asked and next(iter(asked.values())).deadline_ms <= now.monotonic_ms:
+                self._asked[at] = {}
+                self._send(HangUp(*at))
+                for each in asked.values():
+                    each.then(None, now)
         for node in [node for node, at_ms in self._greet_at.items() if at_ms <= now.monotonic_ms]:
             del self._greet_at[node]
             self._greet(node, now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min(self._greet_at.values(), default=None)
+        oldest = (next(iter(asked.values())).deadline_ms for asked in self._asked.values() if asked)
+        return min((*self._greet_at.values(), *oldest), default=None)
 
     def _greet(self, node: int, now: Now) -> None:
         def answered(reply: Message | None, now: Now) -> None:
@@ -95,4 +124,4 @@ class Peers:
                 self.versions[node] = {each.api_key: (each.min_version, each.max_version) for each in reply.api_keys}
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
-        self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered)
+        self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered, now)

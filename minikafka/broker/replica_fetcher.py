@@ -70,8 +70,11 @@ class ReplicaFetcher:
             of.ask_at = now_ms
 
     def follow(self, record: MetadataRecord) -> None:
-        """A metadata record was committed: what a deleted topic had is not followed any more."""
-        if record.name == "RemoveTopicRecord":
+        """A metadata record was committed: what a deleted topic had, or moved to other nodes, is not followed."""
+        if record.name == "PartitionChangeRecord" and record.fields.get("replicas"):
+            if self._broker.node_id not in record.fields["replicas"]:
+                self._drop((record.fields["topic_id"], record.fields["partition_id"]))
+        elif record.name == "RemoveTopicRecord":
             for key in [key for key in self._followed if key[0] == record.fields["topic_id"]]:
                 self._drop(key)
 

@@ -6,11 +6,13 @@ removal of deleted files are background work in slices, so that no request waits
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
+from minikafka.broker.config import BrokerConfig, unusable_configs
+from minikafka.broker.config_tables import TOPIC_CONFIGS
 from minikafka.clock import Now
+from minikafka.cluster import telling
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
 from minikafka.storage import checkpoints, data_folder
@@ -66,15 +68,15 @@ class ReplicaManager:
         self._written: dict[str, dict[PartitionKey, int]] = {}
         self._now_ms = 0
 
-    def leader(self, topic: str, number: int, current_leader_epoch: int = -1) -> Replica:
-        """The replica, if this node leads it in the epoch that the client believes in; else Kafka's error. One that is
-        still being recovered leads nothing yet.
+    def leader(self, topic: str, number: int, current_leader_epoch: int = -1, or_follower: bool = False) -> Replica:
+        """The replica, if this node leads it in the epoch that the client believes in (or follows, if that will do);
+        else Kafka's error. One that is still being recovered leads nothing yet.
         """
         replica = self.find(topic, number)
         if replica is None:
             known = topic in self._image.topics and number in self._image.topics[topic].partitions
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER if known else Error.UNKNOWN_TOPIC_OR_PARTITION)
-        replica.check_leader(current_leader_epoch)
+        replica.check_leader(current_leader_epoch, or_follower)
         return replica
 
     def find(self, topic: str, number: int) -> Replica | None:
@@ -146,11 +148,13 @@ class ReplicaManager:
 
     def _sort_out(self) -> Generator[int, None, None]:
         """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
-        topics = {f"{topic}-{number}": topic for topic, number, _ in self._image.all_partitions()}
+        partitions = {f"{topic}-{number}": (topic, one) for topic, number, one in self._image.all_partitions()}
         for directory in data_folder.logs(self._disk):
             topic_id = checkpoints.read_partition_metadata(self._disk, directory)
-            wanted = self._image.topics[topics[directory]].topic_id if directory in topics else None
-            if topic_id in self._image.deleted:
+            topic, partition = partitions.get(directory, (None, None))
+            wanted = self._image.topics[topic].topic_id if topic else None
+            elsewhere = partition is not None and self._node_id not in partition.replicas
+            if topic_id in self._image.deleted or (elsewhere and topic_id == wanted):
                 data_folder.rename(self._disk, directory, data_folder.DELETE)
             elif wanted is None:
                 self._set_aside(directory, "belongs to no topic that the metadata knows")
@@ -200,16 +204,22 @@ class ReplicaManager:
                     if self._created < CREATED_AT_ONCE:
                         self._create_waiting(key)
                 yield from self._keys(key)
+            elif (topic, number) in self.replicas:
+                self._by_topic[record.fields["topic_id"]].remove((topic, number))
+                yield from self._remove([(topic, number)])
         elif record.name == "RemoveTopicRecord":
-            topic_id = record.fields["topic_id"]
-            removed = {key: self.replicas.pop(key).log for key in self._by_topic.pop(topic_id, ())}
-            self._removals.update((key, log.delete()) for key, log in removed.items())
-            if any(log.first_dirty_offset for log in removed.values()):
-                self._write_cleaner_offsets()  # before a new topic of this name has a log that they don't fit
-            for key in removed:
-                yield from self._keys(key)
+            yield from self._remove(self._by_topic.pop(record.fields["topic_id"], ()))
         elif record.name == "ConfigRecord":
             self._reconfigure(record.fields)
+
+    def _remove(self, keys: Iterable[PartitionKey]) -> Iterator[tuple[str, str, int]]:
+        """These partitions are deleted, or move to other nodes."""
+        removed = {key: self.replicas.pop(key).log for key in keys}
+        self._removals.update((key, log.delete()) for key, log in removed.items())
+        if any(log.first_dirty_offset for log in removed.values()):
+            self._write_cleaner_offsets()  # before a new log of this name comes, which they don't fit
+        for key in removed:
+            yield from self._keys(key)
 
     @staticmethod
     def _keys(key: PartitionKey) -> Iterator[tuple[str, str, int]]:
@@ -229,6 +239,8 @@ class ReplicaManager:
         replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
+        if self._trace:
+            telling.opened(replica, partition)
         replica.follow_image(partition)
         return replica
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.effects import Close, Connection, Done, Notice, Reply, Request
+from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.clock import Now
 
 
@@ -21,7 +21,7 @@ class Shell(Protocol):
     def next_frame(self, connection: Connection) -> bytearray | None:
         """The connection's next whole request; None if there is none, or its client doesn't read its answers."""
 
-    def carry_out(self, effect: Reply | Done | Close | Request | Notice) -> None:
+    def carry_out(self, effect: Effect) -> None:
         """Do what the node asks for."""
 
 

@@ -32,8 +32,8 @@ from minikafka.wire.schema import Message
 # Up to here our clients use what the later versions mean; the schema text may know more (topic ids in place of names,
 # from Fetch 13 and Produce 13 on). An API that is not here is used as high as the schema text knows it.
 HIGHEST = {
-    "Produce": 12, "Fetch": 12, "ListOffsets": 8, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
-    "OffsetCommit": 9, "OffsetFetch": 9,
+    "Produce": 9, "Fetch": 12, "ListOffsets": 7, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
+    "OffsetCommit": 9, "OffsetFetch": 9, "AddPartitionsToTxn": 3, "TxnOffsetCommit": 4,
 }  # fmt: skip
 
 # What every client can be told; producer and consumer can be told more.
@@ -88,6 +88,11 @@ class Node:
     @property
     def ready(self) -> bool:
         return self.versions is not None
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether its connection was lost, or never made, and there is no other one yet."""
+        return self.connection is None and self.retry_at > 0
 
     def deadline(self) -> int:
         """When the first of the requests in flight has waited too long."""

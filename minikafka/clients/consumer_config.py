@@ -7,6 +7,8 @@ from typing import Any
 from minikafka.clients import connection
 from minikafka.clients.assigning import chosen_assignors
 
+ISOLATION_LEVELS = ("read_uncommitted", "read_committed")  # numbered so in requests
+
 DEFAULTS: dict[str, Any] = {
     **connection.DEFAULTS,
     "group_id": None,
@@ -39,8 +41,8 @@ def checked(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration itself, if its values fit each other; else raises ValueError in plain words."""
     if config["auto_offset_reset"] not in ("latest", "earliest", "none"):
         raise ValueError(f'auto_offset_reset={config["auto_offset_reset"]!r}: give "latest", "earliest" or "none"')
-    if config["isolation_level"] != "read_uncommitted":
-        raise ValueError(f"isolation_level={config['isolation_level']!r}: transactions are not here yet")
+    if config["isolation_level"] not in ISOLATION_LEVELS:
+        raise ValueError(f"isolation_level={config['isolation_level']!r}: give one of {', '.join(ISOLATION_LEVELS)}")
     if config["group_protocol"] not in ("classic", "consumer"):
         raise ValueError(f'group_protocol={config["group_protocol"]!r}: give "classic" or "consumer" (KIP-848)')
     if config["group_id"] is None:

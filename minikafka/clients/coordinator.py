@@ -1,4 +1,5 @@
-"""The way to a group's coordinator: which broker it is (FindCoordinator), and a connection of its own to it.
+"""The way to a coordinator, of a group or a transactional id: which broker it is (FindCoordinator), and a connection
+of its own to it.
 
 A connection of its own, as in the Java client: a JoinGroup waits at the broker until the whole group has joined, and
 answers on one connection keep their order, so on a shared one every fetch would wait behind it.
@@ -16,17 +17,18 @@ from minikafka.clients.request_state import RequestState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-KEY_TYPE_GROUP = 0  # FindCoordinator's key_type
+KEY_TYPE_GROUP, KEY_TYPE_TRANSACTION = 0, 1  # FindCoordinator's key_type
 
 # Errors of a broker that is not the group's coordinator (any more), or can't work as one.
 MOVED = (Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE, Error.REQUEST_TIMED_OUT)
 
 
 class Coordinator:
-    """The coordinator of one group, as one client sees it."""
+    """The coordinator of one group or transactional id, as one client sees it."""
 
-    def __init__(self, client: Client, group_id: str) -> None:
+    def __init__(self, client: Client, group_id: str, key_type: int = KEY_TYPE_GROUP) -> None:
         self.group_id = group_id
+        self._key_type = key_type
         self.error: KafkaError | None = None  # a refusal that asking again does not mend
         self._client = client
         self._node: Node | None = None
@@ -37,11 +39,13 @@ class Coordinator:
 
         Call it again after any event of the client, and when it ticks.
         """
+        if self._node is not None and self._node.was_lost:
+            self.lost()  # it may be another broker by now
         if self._node is not None:
             return self._client.ready_node(self._node)
         node = self._client.any_node() if self._client.is_due(self._state) else None
         if node is not None:
-            body = {"key_type": KEY_TYPE_GROUP, "coordinator_keys": [self.group_id]}
+            body = {"key_type": self._key_type, "coordinator_keys": [self.group_id]}
             self._client.request(node, "FindCoordinator", body, self._state.sent(self._found))
         return None
 

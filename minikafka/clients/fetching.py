@@ -5,11 +5,13 @@ One fetch is open at each leader at a time; the next one leaves as soon as a pol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.connection import Node
+from minikafka.clients.consumer_config import ISOLATION_LEVELS
 from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, sizes
 from minikafka.trace import Reason
@@ -127,6 +129,7 @@ class Fetcher:
             "max_wait_ms": config["fetch_max_wait_ms"],
             "min_bytes": config["fetch_min_bytes"],
             "max_bytes": config["fetch_max_bytes"],
+            "isolation_level": ISOLATION_LEVELS.index(config["isolation_level"]),
             "session_epoch": -1,  # no fetch session (KIP-227): every request names all its partitions
             "topics": nested(parts, "topic"),
         }
@@ -152,7 +155,7 @@ class Fetcher:
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                records = items(part.records, offset, config["check_crcs"])
+                records = items(part.records, offset, config["check_crcs"], part.aborted_transactions or ())
                 held.fetched = Fetched(records, self._consumer.trace.cause)
         elif error is Error.OFFSET_OUT_OF_RANGE and config["auto_offset_reset"] != "none":
             held.move(None)
@@ -162,17 +165,24 @@ class Fetcher:
             self._consumer.error = KafkaError(error, f"reading {partition} at offset {offset}: {error.message}")
 
 
-def items(data: Any, offset: int, check_crcs: bool) -> Iterator[Item]:
-    """Records of an answer from `offset` on.
+def items(data: Any, offset: int, check_crcs: bool, aborted: Iterable[Message] = ()) -> Iterator[Item]:
+    """Records of an answer from `offset` on, without those of aborted transactions, if it lists any (KIP-98).
 
     It begins with the whole batch that holds the offset, and may end in half a one.
     """
+    beginnings = deque(sorted((each.first_offset, each.producer_id) for each in aborted))
+    gone: set[int] = set()  # producers whose transactional records are passed over until their next marker
     for header, batch in batches(data):
+        while beginnings and beginnings[0][0] <= header.last_offset:
+            gone.add(beginnings.popleft()[1])
+        is_aborted = header.transactional and header.producer_id in gone
+        if header.control:
+            gone.discard(header.producer_id)
         if header.next_offset <= offset:
             continue
         if check_crcs:
             check_crc(batch, header)
-        if not header.control:
+        if not header.control and not is_aborted:
             for record in decode_batch(batch):
                 if record.offset >= offset:
                     kind = 1 if header.log_append_time else 0

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from minikafka.clients.consumer_config import ISOLATION_LEVELS
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndTimestamp, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from minikafka.clients.connection import Client
 
 LATEST, EARLIEST = -1, -2
-READ_UNCOMMITTED = 0
 
 Found = Callable[[TopicPartition, OffsetAndTimestamp], None]
 
@@ -52,7 +52,8 @@ class OffsetLookup(Question):
                     "timestamp": self._timestamps[partition],
                 }
                 parts.append((partition.topic, part))
-            body = {"replica_id": -1, "isolation_level": READ_UNCOMMITTED, "topics": nested(parts)}
+            level = ISOLATION_LEVELS.index(self.client.config.get("isolation_level", "read_uncommitted"))
+            body = {"replica_id": -1, "isolation_level": level, "topics": nested(parts)}
             self.client.request(node, "ListOffsets", body, partial(self._answered, partitions))
 
     def _answered(self, partitions: list[TopicPartition], response: Message | None) -> None:

@@ -30,6 +30,7 @@ from minikafka.clients.partitioners import Choice, DefaultPartitioner, Partition
 from minikafka.clients.producer_config import checked
 from minikafka.clients.request_state import RequestState, exponential_backoff_ms
 from minikafka.clients.structs import TopicPartition, text
+from minikafka.clients.transactions import Transactions
 from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -53,6 +54,8 @@ class Producer(Client):
         self.partitioner: Partitioner = given["partitioner"] or DefaultPartitioner(random, given["batch_size"])
         self._random = random
         self.idempotent: bool = given["enable_idempotence"]
+        name = given["transactional_id"]
+        self.transactions = Transactions(self, name, given["transaction_timeout_ms"]) if name else None
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._id_request = RequestState(self)
@@ -90,6 +93,8 @@ class Producer(Client):
         """
         if self.closed:
             raise IllegalStateError(f"{self.name} is closed")
+        if self.transactions is not None and not self.transactions.is_open:
+            raise IllegalStateError("a producer with a transactional_id writes in transactions: begin_transaction()")
         self._enter(now)
         known = self.metadata.partitions(topic)
         assert known, "the shell waits for metadata first"
@@ -116,6 +121,30 @@ class Producer(Client):
         self._do_what_is_due()
         return future
 
+    def ask(self, question: Callable[[], Any], now: Now) -> Any:
+        """Begin what a transaction needs next; its question, or None if there is nothing to ask."""
+        self._enter(now)
+        asked = question()
+        self._do_what_is_due()
+        return asked
+
+    def abort(self, now: Now) -> None:
+        """Give up what was not sent yet."""
+        self._enter(now)
+        for batch in [batch for batch in self.accumulator.incomplete if batch not in self._in_flight]:
+            self.accumulator.drop(batch)
+            self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, "the transaction was aborted before it was sent"))
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether a numbered batch was given up: the epoch must grow before anything else is sent."""
+        return self._renumber
+
+    def number_anew(self, producer_id: int, producer_epoch: int) -> None:
+        """The coordinator has said who this is: sequence numbers begin at 0."""
+        self._begin_next_epoch()
+        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
         self._enter(now)
@@ -126,10 +155,14 @@ class Producer(Client):
     # what happens by itself
 
     def work(self) -> None:
+        super().work()
         self._expire()
         if not self.accumulator.incomplete or not self._has_producer_id():
             return
-        for node, partitions in self.leaders(self._ready_partitions()):
+        ready = self._ready_partitions()
+        if self.transactions is not None:
+            self.transactions.join()
+        for node, partitions in self.leaders(ready):
             if len(node.in_flight) < self.config["max_in_flight_requests_per_connection"]:
                 self._send_batches(node, partitions)
                 if any(self.accumulator.queues[partition] for partition in partitions):
@@ -158,7 +191,7 @@ class Producer(Client):
 
     def _may_go(self, batch: Batch) -> bool:
         """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers."""
-        if self._renumber:
+        if self._renumber or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
             return False
         numbered = self._numbered.get(batch.partition)
         return batch.base_sequence < 0 or not numbered or numbered[0] is batch
@@ -182,10 +215,12 @@ class Producer(Client):
                 producer_id=batch.producer[0],
                 producer_epoch=batch.producer[1],
                 base_sequence=batch.base_sequence,
+                transactional=self.transactions is not None,
             )
             parts.append((batch.partition.topic, {"index": batch.partition.partition, "records": records}))
         acks = self.config["acks"]
         body = {
+            "transactional_id": self.config["transactional_id"],
             "acks": -1 if acks == "all" else acks,
             "timeout_ms": self.request_timeout_ms,
             "topic_data": nested(parts, partitions="partition_data"),
@@ -264,8 +299,8 @@ class Producer(Client):
     # sequence numbers
 
     def _has_producer_id(self) -> bool:
-        if not self.idempotent:
-            return True
+        if not self.idempotent or self.transactions is not None:
+            return True  # init_transactions() has one
         if self._renumber and not self._in_flight:
             self._begin_next_epoch()
         if self.producer_id >= 0:
@@ -325,6 +360,8 @@ class Producer(Client):
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
         self._renumber = self._renumber or batch.base_sequence >= 0
+        if self.transactions is not None:
+            self.transactions.refused(error.error, f"a record of the transaction failed: {error.message}")
         self._forget(batch)
         if self.trace:
             self.trace.emit("SendFailed", **batch.told(), error=error.error.name, message=error.message)

@@ -24,6 +24,8 @@ DEFAULTS: dict[str, Any] = {
     "retry_backoff_max_ms": 1000,
     "delivery_timeout_ms": 120000,
     "max_block_ms": 60000,
+    "transactional_id": None,
+    "transaction_timeout_ms": 60000,
 }
 
 
@@ -43,6 +45,8 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     )
     if config["enable_idempotence"] and not possible:
         raise ValueError('enable_idempotence needs acks="all", at most 5 requests in flight, and retries')
+    if config["transactional_id"] is not None and (not possible or config["enable_idempotence"] is False):
+        raise ValueError("transactional_id needs idempotence: acks=\"all\", at most 5 requests in flight, and retries")
     if config["enable_idempotence"] is None:
         config["enable_idempotence"] = possible
     shortest_ms = config["linger_ms"] + config["request_timeout_ms"]  # one try takes so long (KIP-91)

@@ -8,11 +8,22 @@ first one, so that load spreads.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minikafka.cluster.metadata import NO_LEADER, TOPIC_RESOURCE, Endpoint, Image, MetadataRecord, Topic, metric_name
+from minikafka.cluster import leadership
+from minikafka.cluster.metadata import (
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    Endpoint,
+    Image,
+    MetadataRecord,
+    Partition,
+    Topic,
+    metric_name,
+)
 from minikafka.wire.errors import Error, KafkaError
 
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -20,16 +31,22 @@ TOPIC_NAME_MAX_LENGTH = 249
 MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 MAX_TOPICS_PER_REQUEST = 1000  # our own limit: to create more at once would hold up everybody else
 PRODUCER_ID_BLOCK_SIZE = 1000
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 METADATA_VERSION = 30  # 4.3-IV0
 OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
 
 Placement = Sequence[Sequence[int]]
+TopicValue = Callable[[str, str], Any]  # (topic, config) -> what holds for it, the brokers' defaults included
 
 
 def feature_levels() -> list[MetadataRecord]:
     """What a new cluster starts with (KIP-584, KIP-778)."""
-    return [MetadataRecord("FeatureLevelRecord", 0, {"name": "metadata.version", "feature_level": METADATA_VERSION})]
+    levels = {"metadata.version": METADATA_VERSION, "group.version": 1, "eligible.leader.replicas.version": 1}
+    return [
+        MetadataRecord("FeatureLevelRecord", 0, {"name": name, "feature_level": level})
+        for name, level in levels.items()
+    ]
 
 
 def registration(
@@ -55,38 +72,72 @@ def register_broker(asked: Mapping[str, Any], broker_epoch: int) -> list[Metadat
     return [MetadataRecord("RegisterBrokerRecord", 3, fields)]
 
 
-def fence(image: Image, broker_id: int, fenced: bool) -> list[MetadataRecord]:
-    """A broker is silent for too long, or is ready to serve; and what that means for its partitions."""
-    broker_epoch = image.brokers[broker_id].broker_epoch
-    change = {"broker_id": broker_id, "broker_epoch": broker_epoch, "fenced": 1 if fenced else -1}
-    live = {broker.broker_id for broker in image.live_brokers()} - {broker_id} | (set() if fenced else {broker_id})
-    return [MetadataRecord("BrokerRegistrationChangeRecord", 1, change), *elect_leaders(image, live)]
+# -- brokers that come and go, and what that means for partitions
 
 
-def elect_leaders(image: Image, live: set[int]) -> list[MetadataRecord]:
-    """After a broker came or went: who isn't live leaves the ISR, unless it is its last; a partition whose leader must
-    change gets a live in-sync one, in a new epoch.
+def fence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
+    """A broker is silent for too long, or has shut down: it leads nothing and is in sync with nothing."""
+    return [*without(image, broker_id, value), _broker_change(image, broker_id, fenced=1)]
+
+
+def unregister_broker(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
+    """A broker is forgotten (KIP-631)."""
+    fields = {"broker_id": broker_id, "broker_epoch": image.brokers[broker_id].broker_epoch}
+    return [*without(image, broker_id, value, unclean=True), MetadataRecord("UnregisterBrokerRecord", 0, fields)]
+
+
+def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
+    """A broker is ready to serve: it may lead what nobody leads."""
+    live = {broker_id, *image.may_lead()}
+    leaderless = ((name, number, one) for name, number, one in image.all_partitions() if one.leader == NO_LEADER)
+    changes = (change(image, name, number, value, live=live) for name, number, _ in leaderless)
+    return [_broker_change(image, broker_id, fenced=-1), *(record for record in changes if record)]
+
+
+def begin_shutdown(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
+    """A broker wants to stop: others take over what it leads, if anybody can."""
+    return [_broker_change(image, broker_id, in_controlled_shutdown=1), *without(image, broker_id, value)]
+
+
+def without(image: Image, broker_id: int, value: TopicValue, unclean: bool = False) -> list[MetadataRecord]:
+    """A broker leaves every ISR, and its partitions get another leader. unclean: it came back, and may have lost
+    records: it leaves the ELR too.
     """
+    live = image.may_lead() - {broker_id}
     records = []
     for name, number, partition in image.all_partitions():
-        isr = [broker for broker in partition.isr if broker in live] or list(partition.isr)
-        candidates = [broker for broker in partition.replicas if broker in live and broker in isr] or [NO_LEADER]
-        change: dict[str, Any] = {"partition_id": number, "topic_id": image.topics[name].topic_id}
-        if len(isr) < len(partition.isr):
-            change["isr"] = isr
-        if partition.leader not in candidates:
-            change["leader"] = candidates[0]
-        if len(change) > 2:
-            records.append(MetadataRecord("PartitionChangeRecord", 2, change))
-    return records
+        if broker_id in partition.isr or (unclean and broker_id in partition.eligible_leader_replicas):
+            isr = [replica for replica in partition.isr if replica != broker_id]
+            lost = (broker_id,) if unclean else ()
+            records.append(change(image, name, number, value, live=live, isr=isr, unclean_shutdown=lost))
+    return [record for record in records if record]
 
 
-def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any) -> MetadataRecord:
+def change(
+    image: Image, topic: str, number: int, value: TopicValue, live: set[int] | None = None, **wanted: Any
+) -> MetadataRecord | None:
+    """leadership.partition_change for a partition of the image. live: who may lead, if not as the image has it."""
+    up = image.may_lead() if live is None else live
+    wanted.setdefault("election", leadership.UNCLEAN if value(topic, UNCLEAN_ELECTION) else leadership.ANY)
+    return leadership.partition_change(
+        image.topics[topic].topic_id, number, image.topics[topic].partitions[number], up.__contains__,
+        value(topic, "min.insync.replicas"), **wanted,
+    )  # fmt: skip
+
+
+def _broker_change(image: Image, broker_id: int, **fields: int) -> MetadataRecord:
+    broker_epoch = image.brokers[broker_id].broker_epoch
+    fields |= {"broker_id": broker_id, "broker_epoch": broker_epoch}
+    return MetadataRecord("BrokerRegistrationChangeRecord", 1, fields)
+
+
+def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any, value: TopicValue) -> MetadataRecord | None:
     """AlterPartition (KIP-497): the leader names another ISR. asked: the request's partition. Errors: what the leader
     believes is older than the image (FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION), or a member may not be in sync
-    (INELIGIBLE_REPLICA: fenced, or another run of that broker, KIP-841, KIP-903).
+    (INELIGIBLE_REPLICA: fenced, shutting down, or another run of that broker, KIP-841, KIP-903).
     """
-    partition = image.topic_by_id(topic_id).partitions.get(asked.partition_index)
+    topic = image.topic_by_id(topic_id)
+    partition = topic.partitions.get(asked.partition_index)
     if partition is None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
     if asked.leader_epoch != partition.leader_epoch:
@@ -102,11 +153,64 @@ def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any) -> Meta
         raise KafkaError(Error.INVALID_REQUEST)
     for member, broker_epoch in isr.items():
         broker = image.brokers.get(member)
-        if broker is None or broker.fenced or broker_epoch not in (-1, broker.broker_epoch):
+        if broker is None or not broker.may_lead or broker_epoch not in (-1, broker.broker_epoch):
             raise KafkaError(Error.INELIGIBLE_REPLICA)
     in_order = [replica for replica in partition.replicas if replica in isr]
-    fields = {"partition_id": asked.partition_index, "topic_id": topic_id, "isr": in_order}
-    return MetadataRecord("PartitionChangeRecord", 2, fields)
+    return change(image, topic.name, asked.partition_index, value, isr=in_order)
+
+
+# -- what administrators ask of partitions
+
+
+def elect_leader(image: Image, topic: str, number: int, election: str, value: TopicValue) -> MetadataRecord:
+    """ElectLeaders (KIP-183, KIP-460). Errors: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE.
+    """
+    partition = partition_of(image, topic, number)
+    done = partition.leader == partition.replicas[0] if election == leadership.PREFERRED else partition.leader >= 0
+    if done:
+        raise KafkaError(Error.ELECTION_NOT_NEEDED)
+    record = change(image, topic, number, value, election=election)
+    if record is not None and record.fields.get("leader", NO_LEADER) != NO_LEADER:
+        return record
+    preferred = election == leadership.PREFERRED
+    raise KafkaError(Error.PREFERRED_LEADER_NOT_AVAILABLE if preferred else Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+
+
+def rebalanced(image: Image, value: TopicValue) -> list[MetadataRecord]:
+    """auto.leader.rebalance.enable: who is first of the replicas, up and in sync leads again; and what nobody leads is
+    looked at again, since an unclean election may be allowed now.
+    """
+    live = image.may_lead()
+    records = []
+    for name, number, one in image.all_partitions():
+        if one.leader == NO_LEADER:
+            records.append(change(image, name, number, value, live))
+        elif one.leader != one.replicas[0]:
+            records.append(change(image, name, number, value, live, election=leadership.PREFERRED))
+    return [record for record in records if record]
+
+
+def reassign(
+    image: Image, topic: str, number: int, target: Sequence[int] | None, value: TopicValue
+) -> MetadataRecord | None:
+    """AlterPartitionReassignments (KIP-455): move a partition to other replicas; None: rather not."""
+    partition = partition_of(image, topic, number)
+    if target is None:
+        return change(image, topic, number, value, None, **leadership.cancel_reassignment(partition))
+    check_placement(image, {number: target}, number)
+    return change(image, topic, number, value, None, **leadership.reassign(partition, target))
+
+
+def partition_of(image: Image, topic: str, number: int) -> Partition:
+    """The partition, or UNKNOWN_TOPIC_OR_PARTITION."""
+    partition = image.topic(topic).partitions.get(number)
+    if partition is None:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{number}.")
+    return partition
+
+
+# -- topics
 
 
 def check_topic_name(name: str) -> None:
@@ -135,8 +239,14 @@ def check_new_topic_name(name: str, image: Image) -> None:
 
 
 def place(image: Image, partitions: int, replication_factor: int, first: int) -> Placement:
-    """Replicas for each new partition; the first one leads. first: where the round begins, not negative."""
-    live = [broker.broker_id for broker in image.live_brokers()]
+    """Replicas for each new partition; the first one leads. Racks take turns, so that those of a partition are in as
+    many as there are. first: where the round begins, not negative.
+    """
+    racks: dict[str, list[int]] = {}
+    for broker in image.live_brokers():
+        racks.setdefault(broker.rack or "", []).append(broker.broker_id)
+    turns = itertools.zip_longest(*(racks[rack] for rack in sorted(racks)))
+    live = [broker_id for turn in turns for broker_id in turn if broker_id is not None]
     if replication_factor < 1:
         raise KafkaError(
             Error.INVALID_REPLICATION_FACTOR,

@@ -155,7 +155,8 @@ class Election:
             self._save(self.vote)
             self._become(UNATTACHED, now, self._patience_ms())
         if self._trace:
-            self._tell("VoteAnswered", candidate=asked.replica_id, granted=granted, pre_vote=asked.pre_vote)
+            ends = {"ends": [[asked.last_offset_epoch, asked.last_offset], [*self._log_end()]]}
+            self._tell("VoteAnswered", candidate=asked.replica_id, granted=granted, pre_vote=asked.pre_vote, **ends)
         return self._answer(Error.NONE) | {"vote_granted": granted}
 
     def _would_vote(self, asked: Message) -> bool:
@@ -209,6 +210,8 @@ class Election:
         self.vote.leader = leader
         self._save(self.vote)
         known = leader != NO_LEADER
+        if self._trace and known:
+            self._tell("ControllerFollowed", leader=leader)
         self._become(FOLLOWER if known else UNATTACHED, now, self._timeouts.fetch_timeout_ms if known else None)
 
     def fetched(self, now: Now) -> None:

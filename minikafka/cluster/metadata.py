@@ -15,12 +15,18 @@ from minikafka.wire.errors import Error, KafkaError
 
 METADATA_TOPIC = "__cluster_metadata"  # the quorum's own: for clients it is not there, and never made
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
 # Listed like others, and read like others; clients don't write to them or delete their records, and asking for one
 # makes it as its coordinator wants it, or not at all (org.apache.kafka.common.internals.Topic).
-INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state", "__share_group_state")
-BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # ConfigResource.Type
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
+BROKER_RESOURCE, TOPIC_RESOURCE, GROUP_RESOURCE = 4, 2, 32  # ConfigResource.Type
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
+
+LISTS = (
+    "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "adding_replicas", "removing_replicas",
+)  # fmt: skip
+# of a partition, by the names of the record's fields
 
 Endpoint = tuple[str, int]
 
@@ -43,17 +49,43 @@ class BrokerRegistration:
     fenced: bool
     rack: str | None = None
     incarnation_id: bytes = bytes(16)  # of the process: another one is another run
+    in_controlled_shutdown: bool = False
+    fields: dict[str, Any] = field(default_factory=dict, compare=False)  # of its record
+
+    @property
+    def may_lead(self) -> bool:
+        """Whether it is up, and not about to go."""
+        return not self.fenced and not self.in_controlled_shutdown
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition's place in the cluster. leader: a broker id or NO_LEADER. Epochs grow by one with each change."""
+    """One partition's place in the cluster, by the names of the record's fields. leader: a broker id or NO_LEADER.
+    Epochs grow by one with each change. eligible_leader_replicas: have all that counts, though not in sync (KIP-966).
+    last_known_elr: who led last, while nobody leads. adding_replicas, removing_replicas: of a reassignment (KIP-455).
+    """
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
     leader_epoch: int
     partition_epoch: int
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+    def record(self, topic_id: bytes, number: int) -> MetadataRecord:
+        """The partition as it is."""
+        epochs = {"leader": self.leader, "leader_epoch": self.leader_epoch, "partition_epoch": self.partition_epoch}
+        lists = {name: list(getattr(self, name)) for name in LISTS}
+        fields = {"partition_id": number, "topic_id": topic_id, **lists, **epochs}
+        return MetadataRecord("PartitionRecord", 2, fields)
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether replicas are on their way."""
+        return bool(self.adding_replicas or self.removing_replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +109,47 @@ class Image:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.matches: dict[str, tuple[str, ...]] = {}  # of topics: kept by coordinators until the topics change
 
     def apply(self, offset: int, record: MetadataRecord) -> None:
         """Take in one committed record. offset: where it stands in the metadata log."""
         apply = APPLY.get(record.name)
         if apply is not None:
             apply(self, offset, record.fields)
+
+    def records(self) -> list[MetadataRecord]:
+        """The image as records: applied to an empty one they make an equal one."""
+        found = [
+            MetadataRecord("FeatureLevelRecord", 0, {"name": name, "feature_level": level})
+            for name, level in self.features.items()
+        ]
+        for broker in self.brokers.values():
+            state = {"fenced": broker.fenced, "in_controlled_shutdown": broker.in_controlled_shutdown}
+            found.append(MetadataRecord("RegisterBrokerRecord", 3, broker.fields | state))
+        for topic in self.topics.values():
+            found.append(MetadataRecord("TopicRecord", 0, {"name": topic.name, "topic_id": topic.topic_id}))
+            found += [partition.record(topic.topic_id, number) for number, partition in topic.partitions.items()]
+        for (kind, resource), configs in self.configs.items():
+            where = {"resource_type": kind, "resource_name": resource}
+            found += [
+                MetadataRecord("ConfigRecord", 0, {**where, "name": name, "value": value})
+                for name, value in configs.items()
+            ]
+        ids = {"broker_id": -1, "broker_epoch": -1, "next_producer_id": self.next_producer_id}
+        return [*found, MetadataRecord("ProducerIdsRecord", 0, ids)]
+
+    def gone(self, later: Image) -> list[MetadataRecord]:
+        """What a later image no longer has, as records."""
+        topics = (id for id in self.topic_names if id not in later.topic_names)
+        found = [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}) for topic_id in topics]
+        for node in self.brokers.keys() - later.brokers.keys():
+            fields = {"broker_id": node, "broker_epoch": self.brokers[node].broker_epoch}
+            found.append(MetadataRecord("UnregisterBrokerRecord", 0, fields))
+        for (kind, resource), configs in self.configs.items():
+            where = {"resource_type": kind, "resource_name": resource, "value": None}
+            unset = configs.keys() - later.config(kind, resource).keys()
+            found += [MetadataRecord("ConfigRecord", 0, {**where, "name": name}) for name in sorted(unset)]
+        return found
 
     def topic(self, name: str) -> Topic:
         """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
@@ -109,8 +176,12 @@ class Image:
         return self.configs.get((resource_type, name), {})
 
     def live_brokers(self) -> list[BrokerRegistration]:
-        """Brokers that may lead, by id."""
+        """Brokers that are not fenced, by id."""
         return [self.brokers[broker_id] for broker_id in sorted(self.brokers) if not self.brokers[broker_id].fenced]
+
+    def may_lead(self) -> set[int]:
+        """Ids of the brokers that are up, and not about to go."""
+        return {broker.broker_id for broker in self.brokers.values() if broker.may_lead}
 
 
 def metric_name(topic: str) -> str:
@@ -122,45 +193,54 @@ def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
     endpoints = {end_point["name"]: (end_point["host"], end_point["port"]) for end_point in fields["end_points"]}
     image.brokers[fields["broker_id"]] = BrokerRegistration(
         broker_id=fields["broker_id"],
-        broker_epoch=offset,
+        broker_epoch=fields["broker_epoch"],
         endpoints=endpoints,
         fenced=fields["fenced"],
         rack=fields.get("rack"),
         incarnation_id=fields["incarnation_id"],
+        in_controlled_shutdown=fields.get("in_controlled_shutdown", False),
+        fields=fields,
     )
 
 
 def _change_broker_registration(image: Image, offset: int, fields: dict[str, Any]) -> None:
     broker = image.brokers[fields["broker_id"]]
     assert broker.broker_epoch == fields["broker_epoch"], "a registration change must name the broker's current epoch"
-    if fields["fenced"] != 0:
-        image.brokers[broker.broker_id] = replace(broker, fenced=fields["fenced"] == 1)
+    if fields.get("fenced"):
+        broker = replace(broker, fenced=fields["fenced"] == 1)
+    if fields.get("in_controlled_shutdown"):
+        broker = replace(broker, in_controlled_shutdown=True)
+    image.brokers[broker.broker_id] = broker
+
+
+def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    image.brokers.pop(fields["broker_id"], None)
 
 
 def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    image.matches.clear()
     image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
     image.topic_names[fields["topic_id"]] = fields["name"]
     image.metric_names[metric_name(fields["name"])] = fields["name"]
 
 
+def _lists(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a record says of lists of replicas; what it leaves out stays."""
+    return {name: tuple(fields[name]) for name in LISTS if fields.get(name) is not None}
+
+
 def _partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    topic = image.topic_by_id(fields["topic_id"])
-    topic.partitions[fields["partition_id"]] = Partition(
-        replicas=tuple(fields["replicas"]),
-        isr=tuple(fields["isr"]),
-        leader=fields["leader"],
-        leader_epoch=fields["leader_epoch"],
-        partition_epoch=fields["partition_epoch"],
-    )
+    epochs = {name: fields[name] for name in ("leader", "leader_epoch", "partition_epoch")}
+    image.topic_by_id(fields["topic_id"]).partitions[fields["partition_id"]] = Partition(**_lists(fields), **epochs)
 
 
 def _change_partition(image: Image, offset: int, fields: dict[str, Any]) -> None:
     topic = image.topic_by_id(fields["topic_id"])
     partition = topic.partitions[fields["partition_id"]]
-    isr, leader = fields.get("isr"), fields.get("leader", UNCHANGED_LEADER)
+    leader = fields.get("leader", UNCHANGED_LEADER)
     topic.partitions[fields["partition_id"]] = replace(
         partition,
-        isr=partition.isr if isr is None else tuple(isr),
+        **_lists(fields),
         leader=partition.leader if leader == UNCHANGED_LEADER else leader,
         leader_epoch=partition.leader_epoch + (leader != UNCHANGED_LEADER),
         partition_epoch=partition.partition_epoch + 1,
@@ -171,6 +251,7 @@ def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     name = image.topic_names.pop(fields["topic_id"])
     image.deleted.add(fields["topic_id"])
     del image.topics[name]
+    image.matches.clear()
     image.metric_names.pop(metric_name(name), None)
     image.configs.pop((TOPIC_RESOURCE, name), None)
 
@@ -198,6 +279,7 @@ def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
 APPLY: dict[str, Callable[[Image, int, dict[str, Any]], None]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,
+    "UnregisterBrokerRecord": _unregister_broker,
     "TopicRecord": _topic,
     "PartitionRecord": _partition,
     "PartitionChangeRecord": _change_partition,

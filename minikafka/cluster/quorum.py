@@ -6,6 +6,8 @@ by an image, but elected (election.py). The active controller appends; the other
 from the leader's they truncate. A record reaches the image once the high watermark has passed it, and not before, on a
 leader as on a follower, live as in a replay.
 
+Now and then each node writes a snapshot of the image (snapshots.py); a restart reads the newest and replays the rest.
+
 `quorum-state` keeps the epoch and the vote across restarts; both are synced before anything depends on them, and the
 log before this node's own word counts. The high watermark is kept too, in Kafka's `replication-offset-checkpoint`
 beside the log: it isn't synced, so a power loss may take it back, but below it the log must be whole (recovery.py says
@@ -17,11 +19,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
-from minikafka.cluster.replica import Hears, Replica
+from minikafka.cluster.replica import Follower, Hears, Replica
+from minikafka.cluster.snapshots import SnapshotId, Snapshots
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
 from minikafka.storage.data_folder import METADATA_LOG, contents
 from minikafka.storage.disk import Disk
@@ -29,20 +33,30 @@ from minikafka.storage.errors import as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
+from minikafka.wire.control_records import encode_leader_change
 from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, encode_leader_change, read_header
+from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, read_header
 from minikafka.wire.schema import Message
 
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 LANE = "metadata"
+FETCH_SNAPSHOT_VERSION = 1
 FETCH_VERSION = 18  # the first in which a follower says how much it knows to count (KIP-1166)
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 
 _STATE = f"{METADATA_LOG}/quorum-state"
 _HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
 _ANOTHER = "Name a new or empty data folder"
+
+
+class SnapshotConfig(NamedTuple):
+    """When a snapshot is due: after so many bytes of records, or so much time. segment_bytes: of the log."""
+
+    record_bytes: int
+    interval_ms: int
+    segment_bytes: int
 
 
 class Voter(Replica):
@@ -64,7 +78,8 @@ class Quorum:
     node_id: this node. voters: all of them, by node id; a node that is none of them follows only. committed(first
     offset, records): called with committed records, in order and without a gap, replay included. applied_offset: behind
     the last one that was handed on. ask: sends a request to another node. leader_changed(now): who leads, or in which
-    epoch, is new.
+    epoch, is new. image(): all that was handed on, as records. replaced(records): another node's snapshot comes in the
+    place of the log.
     """
 
     replica: Voter
@@ -82,10 +97,14 @@ class Quorum:
         random: Callable[[], float],
         timeouts: Timeouts,
         leader_changed: Callable[[Now], None],
+        image: Callable[[], list[MetadataRecord]],
+        replaced: Callable[[int, Sequence[MetadataRecord]], None],
+        snapshot_config: SnapshotConfig,
     ) -> None:
         self.node_id = node_id
         self.applied_offset = 0
         self.cluster_id = ""
+        self.observers: dict[int, Follower] = {}  # nodes that are no voters, and follow this leader
         self._voters = tuple(voters)
         self._disk = disk
         self._committed = committed
@@ -95,6 +114,12 @@ class Quorum:
         self._random = random
         self._timeouts = timeouts
         self._leader_changed = leader_changed
+        self._image = image
+        self._replaced = replaced
+        self._snapshot_config = snapshot_config
+        self._unsaved_bytes = 0  # of records behind the newest snapshot
+        self._saved_ms = 0  # wall clock of the newest snapshot, or of the start
+        self._incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
         self._fetching: set[int] = set()  # nodes that have a fetch of ours
         self._fetch_at: int | None = None  # monotonic ms, after one that failed
         self._next_voter = 0  # that a node without a leader asks
@@ -137,11 +162,18 @@ class Quorum:
         """
         with as_storage_errors(METADATA_LOG):
             self._check_folder()
+            self.snapshots = Snapshots(self._disk)
+            self._saved_ms = now.wall_ms
+            newest = self.snapshots.newest or SnapshotId(0, 0)
             committed = self._stored_high_watermark()
             vote = self._stored_vote()
-            log = Log(self._disk, METADATA_LOG, LogConfig(), self._trace, METADATA_TOPIC, 0)
-            for _ in log.recover(READ_SIZE, tell, committed=committed):
+            config = LogConfig(segment_bytes=self._snapshot_config.segment_bytes)
+            log = Log(self._disk, METADATA_LOG, config, self._trace, METADATA_TOPIC, 0)
+            for _ in log.recover(READ_SIZE, tell, committed=range(newest.end_offset, committed)):
                 pass
+            if log.log_end_offset < newest.end_offset:  # the snapshot had come, and the log was not replaced yet
+                self._begin_behind(log, newest)
+            committed = max(committed, newest.end_offset)
             log.flush()
             partition = Partition(self._voters, self._voters, NO_LEADER, log.epochs.latest, 0)
             self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
@@ -156,12 +188,10 @@ class Quorum:
     def _check_folder(self) -> None:
         """Refuse a folder whose metadata can't be read, or has gone: its logs would look like nobody's."""
         names = self._disk.listdir(METADATA_LOG) if self._disk.exists(METADATA_LOG) else []
-        for name in names:
-            if name.endswith(".checkpoint"):
-                raise unusable(f"{METADATA_LOG}/{name}", f"is a snapshot, which minikafka can't read. {_ANOTHER}")
         others = [name for name in contents(self._disk) if name not in (META_PROPERTIES, METADATA_LOG)]
         logs = [name for name in names if name.endswith(LOG)]
-        if others and not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs):
+        empty = not any(self._disk.open(f"{METADATA_LOG}/{name}").size for name in logs)
+        if others and empty and not Snapshots(self._disk).ids:
             raise unusable(METADATA_LOG, f"holds no metadata, and beside it is {others[0]}. Put a good copy back")
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
@@ -178,6 +208,7 @@ class Quorum:
         self.election.tick(now)
         if self._fetch_at is not None and self._fetch_at <= now.monotonic_ms:
             self._fetch(now)
+        self._save_snapshot(now)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
@@ -189,7 +220,11 @@ class Quorum:
 
     def replay(self) -> None:
         """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
+        newest = self.snapshots.newest
         try:
+            if newest is not None:
+                self._committed(newest.end_offset, self.snapshots.read(newest))
+                self.applied_offset = newest.end_offset
             self.hand_on()
         except (DecodeError, LookupError, AssertionError) as error:
             behind = self.applied_offset - 1
@@ -199,10 +234,11 @@ class Quorum:
     def hand_on(self) -> None:
         """Hand on what was committed since the last time."""
         while self.applied_offset < self.high_watermark:
-            for next_offset, first_offset, records in self._batches(self.applied_offset):
+            for next_offset, first_offset, records, size_bytes in self._batches(self.applied_offset):
                 if records:
                     self._committed(first_offset, records)
                 self.applied_offset = next_offset
+                self._unsaved_bytes += size_bytes
         with as_storage_errors(_HIGH_WATERMARK):
             write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
 
@@ -224,6 +260,62 @@ class Quorum:
         if node in self._voters:
             self.election.heard_from(node, now)
             self.replica.follower_fetched(node, offset, now)
+        else:
+            observer = self.observers.setdefault(node, Follower(now.monotonic_ms))
+            observer.fetched(offset, self.end_offset, -1, now.monotonic_ms)
+
+    # -- snapshots
+
+    def _save_snapshot(self, now: Now) -> None:
+        """If one is due. What the log has before the older of the two newest may go."""
+        config = self._snapshot_config
+        overdue = 0 < config.interval_ms <= now.wall_ms - self._saved_ms
+        if not self._unsaved_bytes or (self._unsaved_bytes < config.record_bytes and not overdue):
+            return
+        log = self.replica.log
+        of = SnapshotId(self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1))
+        self.snapshots.write(of, self._image(), now.wall_ms)
+        self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
+        if len(self.snapshots.ids) > 1:
+            log.delete_records(self.snapshots.ids[0].end_offset, None)
+
+    @staticmethod
+    def _begin_behind(log: Log, snapshot: SnapshotId) -> None:
+        log.truncate_fully_and_start_at(snapshot.end_offset)
+        log.epochs.assign(snapshot.epoch, snapshot.end_offset)
+
+    def _fetch_snapshot(self, node: int, now: Now) -> None:
+        """The next piece of the leader's snapshot; the last one takes the place of this node's log."""
+        assert self._incoming is not None
+        of, data = self._incoming
+        epoch = self.epoch
+        partition = {
+            "partition": 0, "current_leader_epoch": epoch, "position": len(data),
+            "snapshot_id": {"end_offset": of.end_offset, "epoch": of.epoch},
+        }  # fmt: skip
+        body = {"cluster_id": self.cluster_id, "replica_id": self.node_id, "max_bytes": READ_SIZE}
+
+        def answered(reply: Message | None, now: Now) -> None:
+            self._fetching.discard(node)
+            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            answer = reply.topics[0].partitions[0] if reply is not None and reply.topics else None
+            if self.epoch != epoch or self.is_leader or answer is None or answer.error_code:
+                self._incoming = None
+                return
+            self._fetch_at = now.monotonic_ms
+            self.election.fetched(now)
+            data.extend(answer.unaligned_records)
+            if len(data) >= answer.size:
+                self._incoming = None
+                self.snapshots.keep(of, bytes(data))
+                self._begin_behind(self.replica.log, of)
+                self.replica.high_watermark = self.applied_offset = of.end_offset
+                self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
+                self._replaced(of.end_offset, self.snapshots.read(of))
+
+        self._fetching.add(node)
+        topics = [{"name": METADATA_TOPIC, "partitions": [partition]}]
+        self._ask(node, LANE, "FetchSnapshot", FETCH_SNAPSHOT_VERSION, {**body, "topics": topics}, answered)
 
     # -- as follower
 
@@ -235,6 +327,9 @@ class Quorum:
             free = [voter for voter in self._voters if voter not in self._fetching] or [NO_LEADER]
             node = free[self._next_voter % len(free)]
         if node in (NO_LEADER, self.node_id) or node in self._fetching:
+            return
+        if self._incoming is not None:
+            self._fetch_snapshot(node, now)
             return
         self._fetching.add(node)
         epoch = self.epoch
@@ -283,6 +378,9 @@ class Quorum:
             return
         self.election.learn(leader.leader_epoch, leader.leader_id, now)  # a node without a leader has found one
         self.election.fetched(now)
+        if answer.snapshot_id.end_offset >= 0:
+            self._incoming = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch), bytearray()
+            return
         self.replica.take(answer, now)
         self.replica.log.flush()
 
@@ -304,6 +402,8 @@ class Quorum:
 
     def _follow_election(self, now: Now) -> None:
         partition, vote = self.replica.partition, self.election.vote
+        self.observers.clear()
+        self._incoming = None  # another leader's snapshot of that name may be other bytes
         self.replica.follow_image(replace(partition, leader=vote.leader, leader_epoch=vote.epoch))
         if self.is_leader:
             self._append(encode_leader_change(self.node_id, list(self._voters), now.wall_ms), now)
@@ -327,8 +427,10 @@ class Quorum:
         except ValueError:  # torn when the power went
             return 0
 
-    def _batches(self, offset: int) -> Iterator[tuple[int, int, list[MetadataRecord]]]:
-        """(next offset, first offset, records) of committed batches from an offset on; none of control batches."""
+    def _batches(self, offset: int) -> Iterator[tuple[int, int, list[MetadataRecord], int]]:
+        """(next offset, first offset, records, size in bytes) of committed batches from an offset on; no records of
+        control batches.
+        """
         for chunk in self.replica.log.read(offset, READ_SIZE, self.high_watermark):
             for header, batch in batches(chunk):
                 records = []
@@ -336,4 +438,4 @@ class Quorum:
                     assert record.value is not None, "a metadata record has a value"
                     name, version, message = decode_record(record.value)
                     records.append(MetadataRecord(name, version, message.to_dict()))
-                yield header.next_offset, header.base_offset, records
+                yield header.next_offset, header.base_offset, records, header.size_bytes

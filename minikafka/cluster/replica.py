@@ -14,20 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from minikafka.clock import Now
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
+from minikafka.cluster import telling
+from minikafka.cluster.metadata import Partition
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.log import Appended, Log
+from minikafka.storage.producer_state import Marker
+from minikafka.wire.control_records import encode_end_transaction
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BatchHeader, raw_records
+from minikafka.wire.records import BatchHeader, read_header
 from minikafka.wire.schema import Message
-
-TRACED_RECORDS = 50
-QUIET = (*INTERNAL_TOPICS, METADATA_TOPIC)  # what coordinators and the quorum write is told by their own events
 
 
 class Hears(Protocol):
@@ -101,8 +100,19 @@ class Replica:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where a read_committed consumer stops. Without open transactions: the high watermark."""
-        return self.high_watermark
+        """Where a read_committed consumer stops: the first offset of a transaction that is open, or whose end doesn't
+        count yet. Without one: the high watermark.
+        """
+        unstable = self.log.producers.first_unstable_offset(self.high_watermark)
+        if unstable is None:
+            return self.high_watermark
+        return min(self.high_watermark, max(unstable, self.log.log_start_offset))
+
+    @property
+    def high_watermark_lags(self) -> bool:
+        """Whether this leader has not yet seen what was there when its epoch began count for all in sync (KIP-207)."""
+        entries = self.log.epochs.entries
+        return bool(entries) and len(self.partition.replicas) > 1 and self.high_watermark < entries[-1][1]
 
     @property
     def enough_in_sync(self) -> bool:
@@ -120,26 +130,19 @@ class Replica:
             self.followers.clear()
             self._leader_high_watermark = 0
         self.partition = partition
+        if self.log.trace:
+            telling.image_followed(self, was)
         if self.is_leader:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
-            self._tell_leading(was)
             self.advance_high_watermark()
         self._hears.image_followed(self)
 
-    def _tell_leading(self, was: Partition) -> None:
-        now = self.partition
-        if not self.log.trace or self.log.topic == METADATA_TOPIC or len(now.replicas) == 1:
-            return
-        if now.leader_epoch != was.leader_epoch or was.leader != now.leader:
-            self.log.tell("LeaderElected", leader_epoch=now.leader_epoch, isr=list(now.isr))
-        elif set(now.isr) != set(was.isr):
-            kind = "IsrShrunk" if len(now.isr) < len(was.isr) else "IsrExpanded"
-            self.log.tell(kind, was=list(was.isr), isr=list(now.isr))
-
-    def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it."""
-        if not self.is_leader:
+    def check_leader(self, current_leader_epoch: int = -1, or_follower: bool = False) -> None:
+        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the client doesn't know it.
+        or_follower: a follower of that epoch may answer too (KIP-392).
+        """
+        if not self.is_leader and not or_follower:
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         if current_leader_epoch not in (-1, self.leader_epoch):
             newer = current_leader_epoch > self.leader_epoch
@@ -155,12 +158,23 @@ class Replica:
         self._tell_appended("RecordsAppended", appended, batches, now)
         return appended
 
+    def append_marker(self, marker: Marker, now: Now) -> Appended:
+        """As leader: end a producer's transaction here. Errors: NOT_ENOUGH_REPLICAS, those of check_marker."""
+        if not self.enough_in_sync:
+            raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
+        self.log.producers.check_marker(marker)
+        of = marker.committed, marker.producer_id, marker.producer_epoch, marker.coordinator_epoch
+        batch = bytearray(encode_end_transaction(*of, now.wall_ms))
+        return self.append(batch, [read_header(batch)], now)
+
     def take(self, answer: Message, now: Now) -> None:
         """As a follower: what the leader answered to a fetch from this log's end. Where the two logs have parted, drop
         what the leader doesn't have (KIP-279: back to the end of the last epoch that both know; the next fetch may
         find that they parted even earlier). Else append what it sent, as it is.
         """
         if answer.diverging_epoch.epoch >= 0:
+            if self.log.trace:
+                telling.diverged(self, answer.diverging_epoch)
             own_epoch, own_end = self.log.end_offset_for_epoch(answer.diverging_epoch.epoch)
             self.truncate_to(min(own_end, answer.diverging_epoch.end_offset) if own_epoch >= 0 else 0)
             return
@@ -179,11 +193,8 @@ class Replica:
         self.high_watermark = offset
 
     def _tell_appended(self, kind: str, appended: Appended, batches: Buffer, now: Now) -> None:
-        if self.log.trace and self.log.topic not in QUIET:
-            self.log.tell(
-                kind, base_offset=appended.base_offset, last_offset=appended.last_offset,
-                size_bytes=appended.size_bytes, **shown(batches),
-            )  # fmt: skip
+        if self.log.trace:
+            telling.appended(self, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
@@ -191,12 +202,14 @@ class Replica:
     def follower_fetched(self, broker_id: int, offset: int, now: Now, broker_epoch: int = -1) -> None:
         """A follower asked for records from this offset on: it has all before."""
         follower = self.followers.setdefault(broker_id, Follower(now.monotonic_ms))
+        if self.log.trace and (offset != follower.log_end_offset or not follower.fetched_ms):
+            telling.follower_fetched(self, broker_id, offset)
         follower.fetched(offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms)
         self.advance_high_watermark()
 
     def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
-        """As leader: who is in sync now. A follower leaves the ISR when it was behind for lag_time_max_ms, and comes
-        back when it has all that counts, and what this leader began its epoch with.
+        """As leader: who is in sync now. A follower leaves the ISR when it lacks something and was behind for
+        lag_time_max_ms, and comes back when it has all that counts, and what this leader began its epoch with.
         """
         wanted = set(self.partition.isr)
         needed = max(self.high_watermark, self.log.epochs.entries[-1][1] if self.log.epochs.entries else 0)
@@ -204,10 +217,11 @@ class Replica:
             if broker == self._node_id:
                 continue
             follower = self.followers.setdefault(broker, Follower(now.monotonic_ms))
-            if broker not in wanted and follower.fetched_ms and follower.log_end_offset >= needed:
-                wanted.add(broker)
-            elif broker in wanted and follower.caught_up_ms + lag_time_max_ms <= now.monotonic_ms:
+            behind = follower.log_end_offset != self.log.log_end_offset
+            if broker in wanted and behind and follower.caught_up_ms + lag_time_max_ms < now.monotonic_ms:
                 wanted.discard(broker)
+            elif broker not in wanted and follower.fetched_ms and follower.log_end_offset >= needed:
+                wanted.add(broker)
         return frozenset(wanted)
 
     def truncate_to(self, offset: int) -> None:
@@ -243,26 +257,11 @@ class Replica:
         agreed = self._agreed_offset() if self.is_leader else min(self._leader_high_watermark, self.log.log_end_offset)
         if agreed <= self.high_watermark:
             return
+        was = self.high_watermark, self.last_stable_offset
         self.high_watermark = agreed
-        if self.log.trace and self.log.topic != METADATA_TOPIC:
-            self.log.tell("HighWatermarkAdvanced", high_watermark=agreed)
+        if self.log.trace:
+            telling.high_watermark_advanced(self, *was)
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:
             self._waiting_bytes = 0
         self._hears.high_watermark_advanced(self, size_bytes)
-
-
-def shown(batches: Buffer) -> dict[str, Any]:
-    """The first records as the trace shows them. Only here are they decoded, so they may turn out unreadable."""
-    records: list[list[Any]] = []
-    try:
-        for record in islice(raw_records(batches), TRACED_RECORDS):
-            records.append([record.offset, text(record.key), text(record.value), record.timestamp])
-    except KafkaError as error:
-        return {"records": records, "unreadable": error.message}
-    return {"records": records}
-
-
-def text(value: Buffer | None) -> str | None:
-    """Keys and values as pictures show them: at most 40 characters."""
-    return None if value is None else bytes(value[:160]).decode("utf-8", "replace")[:40]

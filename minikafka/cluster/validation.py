@@ -24,12 +24,7 @@ def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, all
         raise KafkaError(
             Error.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
         )
-    if batch.size_bytes > config.max_message_bytes:
-        raise KafkaError(
-            Error.MESSAGE_TOO_LARGE,
-            f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of "
-            f"{config.max_message_bytes}",
-        )
+    check_size(log, batch)
     if not crc_matches(records, batch):
         raise KafkaError(Error.CORRUPT_MESSAGE, "Record is corrupt: the stored CRC does not match the batch")
     if batch.last_offset_delta < 0 or batch.records_count != batch.last_offset_delta + 1:
@@ -45,8 +40,6 @@ def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, all
             Error.INVALID_RECORD,
             f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}",
         )
-    if batch.transactional:
-        raise KafkaError(Error.INVALID_TXN_STATE, "This broker has no transactions yet")
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
     if batch.log_append_time:
@@ -56,6 +49,16 @@ def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, all
     earliest, latest = time_bounds(log, now)
     if config.compacts or batch.base_timestamp < earliest or batch.max_timestamp > latest:
         check_records(log, batch, records, now, allowance)
+
+
+def check_size(log: Log, batch: BatchHeader) -> None:
+    """max.message.bytes: of the batch that came, and of what the broker makes of it."""
+    if batch.size_bytes > log.config.max_message_bytes:
+        raise KafkaError(
+            Error.MESSAGE_TOO_LARGE,
+            f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of "
+            f"{log.config.max_message_bytes}",
+        )
 
 
 def time_bounds(log: Log, now: Now) -> tuple[int, int]:

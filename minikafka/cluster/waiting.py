@@ -86,8 +86,11 @@ class Wait:
             self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
 
     def then(self, tell: Callable[[Wait], object]) -> None:
-        """Tell when it ends."""
-        self._then.append(tell)
+        """Tell when it ends; at once, if it has."""
+        if self.is_done:
+            tell(self)
+        else:
+            self._then.append(tell)
 
     def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
         if not self.is_done:

@@ -234,21 +234,24 @@ class ClassicGroup:
         answer = {"members": results, "error_code": Error.NONE}
         return Decision((), answer, partial(self._leave, left) if left else None)
 
-    def check_commit(self, request: Message, version: int) -> None:
+    def check_commit(self, request: Message, version: int, transactional: bool) -> None:
         """Whether an OffsetCommit counts. One without generation is of somebody who is no member (an admin tool, a
-        consumer that assigns partitions by hand): only an empty group accepts it. Errors: UNKNOWN_MEMBER_ID,
-        ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS.
+        consumer that assigns partitions by hand): only an empty group accepts it. One of a producer may say who the
+        member is, and is accepted without (KIP-447). Errors: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION,
+        FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS.
         """
         member_id, instance_id = request.member_id, request.group_instance_id
         generation = request.generation_id_or_member_epoch
         if generation < 0 and self.state == EMPTY:
             return
         if generation < 0 and member_id == "" and instance_id is None:
+            if transactional:
+                return
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         self.members.check(member_id, instance_id)
         if generation != self.generation:
             raise KafkaError(Error.ILLEGAL_GENERATION)
-        if self.state == COMPLETING:
+        if self.state == COMPLETING and not transactional:
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
 
     def tick(self) -> Decision:

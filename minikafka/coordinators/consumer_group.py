@@ -39,12 +39,11 @@ coordinator does without: when sessions end, and until when partitions are to be
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
-from minikafka.cluster.metadata import Image
+from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
 from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
@@ -63,6 +62,7 @@ from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
+from minikafka.coordinators.subscriptions import by_name, subscribed_topics
 from minikafka.coordinators.topic_watch import SeenTopics, look_at
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -114,7 +114,6 @@ class ConsumerGroup:
         self._config = config
         self._image = image
         self._events = Events(group_id, image, trace, live)
-        self._session_timeout_ms: int = config["group.consumer.session.timeout.ms"]
         self._sessions: Deadlines[str] = Deadlines()
         self._revocations: Deadlines[str] = Deadlines()  # of members that must give up partitions
         self._seen = SeenTopics()
@@ -142,8 +141,8 @@ class ConsumerGroup:
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
         members = self.state.members
-        silent = Reason("session_timeout", f"no heartbeat for {self._session_timeout_ms / 1000:.2f} s")
-        why = {}
+        seconds, why = self._configured("consumer.session.timeout.ms") / 1000, {}
+        silent = Reason("session_timeout", f"no heartbeat for {seconds:.2f} s")
         for member_id in self._revocations.overdue(now.monotonic_ms):
             seconds = members[member_id].rebalance_timeout_ms / 1000
             why[member_id] = Reason("rebalance_timeout", f"it did not give up partitions within {seconds:.2f} s")
@@ -184,7 +183,7 @@ class ConsumerGroup:
     def _heard(self, member_id: str, moved: bool, now: Now) -> None:
         """The member is alive. moved: from now on it has its rebalance timeout to give up what it must."""
         member = self.state.members[member_id]
-        self._sessions.set(member_id, now.monotonic_ms + self._session_timeout_ms)
+        self._sessions.set(member_id, now.monotonic_ms + self._configured("consumer.session.timeout.ms"))
         if moved and member.must_revoke:
             self._revocations.set(member_id, now.monotonic_ms + member.rebalance_timeout_ms)
 
@@ -197,19 +196,19 @@ class ConsumerGroup:
 
     # -- questions of others
 
-    def check_commit(self, request: Message, version: int) -> None:
+    def check_commit(self, request: Message, version: int, transactional: bool) -> None:
         """Whether an OffsetCommit counts. In an empty group those count of an administrator, and of a consumer that
-        manages its partitions itself.
-
-        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        manages its partitions itself; and everywhere one of a producer that names no member (KIP-447). Errors:
+        UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        if request.generation_id_or_member_epoch >= 0 or self.state.members:
-            messages.check_commit(self._member(request.member_id), request, version, self._image)
+        named = request.member_id or request.group_instance_id is not None or not transactional
+        if request.generation_id_or_member_epoch >= 0 or (self.state.members and named):
+            member = self._member(request.member_id)
+            messages.check_commit(member, request, None if transactional else version, self._image)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether a member may ask for committed offsets; with neither a member id nor an epoch anybody may.
-
-        Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """Whether a member may ask for committed offsets; with neither a member id nor an epoch anybody may. Errors:
+        UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is not None or member_epoch >= 0:
             expected = self._member(member_id or "").member_epoch
@@ -218,7 +217,7 @@ class ConsumerGroup:
                 raise KafkaError(Error.STALE_MEMBER_EPOCH, why)
 
     def subscribes_to(self, topic: str) -> bool:
-        return topic in self.state.subscribers
+        return topic in subscribed_topics(self.state, self._image)
 
     def offsets_age_from(self, commit_ms: int) -> int:
         return commit_ms
@@ -238,14 +237,14 @@ class ConsumerGroup:
         step = self._step(body, client_id, client_host, draft)
         if step.member != step.was:
             draft.records.append(step.member.metadata_record(self.group_id))
-        subscription_changed = step.member.subscribed_topic_names != step.was.subscribed_topic_names
+        subscription_changed = step.member.subscription != step.was.subscription
         group_epoch = self._next_group_epoch(step, subscription_changed, draft)
         target_epoch, target = self._next_target(step, group_epoch, now, draft)
         member = self._reconciled(step, target_epoch, target, subscription_changed)
         if member != step.member:
             draft.records.append(member.current_assignment_record(self.group_id))
             draft.moved = True
-        interval_ms = self._config["group.consumer.heartbeat.interval.ms"]
+        interval_ms = self._configured("consumer.heartbeat.interval.ms")
         tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
         draft.answer = messages.answer(member, interval_ms, tell_assignment)
         return draft
@@ -289,13 +288,12 @@ class ConsumerGroup:
 
     def _next_group_epoch(self, step: Step, subscription_changed: bool, draft: Draft) -> int:
         """The group epoch after this heartbeat: one more if what is to be assigned changed."""
-        topics = step.member.subscribed_topic_names
+        topics = by_name(step.member, self._image).subscribed_topic_names
         known_hash = self.state.metadata_hash
-        if not subscription_changed and self._seen.are_unchanged(topics, known_hash, self._image):
+        all_topics = subscribed_topics(self.state, self._image) if self.state.patterns else None
+        if not subscription_changed and self._seen.are_unchanged(topics, all_topics, known_hash, self._image):
             return self.state.group_epoch
-        before = step.was.subscribed_topic_names
-        remaining = [topic for topic, count in self.state.subscribers.items() if count > (topic in before)]
-        draft.seen = look_at({*remaining, *topics}, self._image)
+        draft.seen = look_at({*subscribed_topics(self.state, self._image, [step.was]), *topics}, self._image)
         group_epoch = self.state.group_epoch
         if subscription_changed or draft.seen.hash != known_hash:
             group_epoch += 1
@@ -311,16 +309,17 @@ class ConsumerGroup:
         than group.consumer.assignment.interval.ms, so that many members that come at once cost one (KIP-1263).
         """
         state = self.state
-        interval_ms = self._config["group.consumer.assignment.interval.ms"]
+        interval_ms = self._configured("consumer.assignment.interval.ms")
         last_ms = state.assignment_timestamp_ms
         is_time = last_ms == 0 or interval_ms == 0 or now.wall_ms >= last_ms + interval_ms
         if group_epoch <= state.assignment_epoch or not is_time:
             return state.assignment_epoch, state.target.get(step.replaces or step.member.member_id, frozenset())
-        members, before = dict(state.members), dict(state.target)
+        members = {member_id: by_name(member, self._image) for member_id, member in state.members.items()}
+        before = dict(state.target)
         if step.replaces is not None:
             members.pop(step.replaces)
             before[step.member.member_id] = before.pop(step.replaces, frozenset())
-        members[step.member.member_id] = step.member
+        members[step.member.member_id] = by_name(step.member, self._image)
         assignor = preferred_assignor(members.values(), self._assignors)
         target = assign(assignor, members, before, self._image)
         for member_id, partitions in target.items():
@@ -335,7 +334,7 @@ class ConsumerGroup:
     def _reconciled(self, step: Step, epoch: int, target: Target, subscription_changed: bool) -> ConsumerMember:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
-        topics, names = self._image.topics, step.member.subscribed_topic_names
+        topics, names = self._image.topics, by_name(step.member, self._image).subscribed_topic_names
         topic_ids = {topics[name].topic_id for name in names if name in topics}
         goal = Goal(epoch, target, topic_ids, self.state.owners.__contains__)
         return reconcile(step.member, goal, step.owned, subscription_changed)
@@ -358,10 +357,8 @@ class ConsumerGroup:
     def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
         """Remove members; what they had is free at once. why: by member id."""
         members = [self.state.members[member_id] for member_id in why]
-        gone = Counter(topic for member in members for topic in member.subscribed_topic_names)
-        topics = {topic for topic, count in self.state.subscribers.items() if count > gone[topic]}
         leavers = ", ".join(member.client_id for member in members)
-        seen = look_at(topics, self._image)
+        seen = look_at(subscribed_topics(self.state, self._image, members), self._image)
         draft = Draft([], answer, why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")}, seen=seen)
         for member in members:
             draft.records += member_tombstones(self.group_id, member.member_id)
@@ -369,6 +366,10 @@ class ConsumerGroup:
         return draft
 
     # -- small things
+
+    def _configured(self, name: str) -> int:
+        """A config of this group, else what the broker says for all."""
+        return int(self._image.config(GROUP_RESOURCE, self.group_id).get(name) or self._config[f"group.{name}"])
 
     @property
     def _assignors(self) -> list[str]:

@@ -16,6 +16,7 @@ from minikafka.coordinators.consumer_member import (
     TopicPartition,
     by_topic,
 )
+from minikafka.coordinators.subscriptions import compiled
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
@@ -27,8 +28,7 @@ CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 def check_request(body: Message, version: int, assignors: Sequence[str]) -> None:
     """Whether a heartbeat makes sense, in Kafka's words. assignors: the configured names.
 
-    Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR. A subscription by regular expression (version 1) gets
-    INVALID_REGULAR_EXPRESSION, which clients pass on with its message: Apache Kafka takes it, minikafka doesn't.
+    Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
     """
     if version >= 1 or body.member_epoch > 0 or body.member_epoch == LEAVE_EPOCH:
         _refuse(body.member_id.strip() == "", "MemberId can't be empty.")
@@ -51,8 +51,7 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
         message = f"ServerAssignor {body.server_assignor} is not supported. Supported assignors: {supported}."
         raise KafkaError(Error.UNSUPPORTED_ASSIGNOR, message)
     if body.subscribed_topic_regex:
-        message = "minikafka has no subscriptions by regular expression: subscribe to topics by name."
-        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, message)
+        compiled(body.subscribed_topic_regex)
 
 
 def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPartition] | None) -> None:
@@ -78,13 +77,13 @@ def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPa
     )
 
 
-def check_commit(member: ConsumerMember, body: Message, version: int, image: Image) -> None:
+def check_commit(member: ConsumerMember, body: Message, version: int | None, image: Image) -> None:
     """Whether an OffsetCommit of a member counts. An epoch older than its own counts for what it had at that epoch
-    already and still has (KIP-1251).
+    already and still has (KIP-1251). version: of OffsetCommit.
 
     Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
-    if version < FIRST_COMMIT_VERSION:
+    if version is not None and version < FIRST_COMMIT_VERSION:
         why = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
         raise KafkaError(Error.UNSUPPORTED_VERSION, why)
     received = body.generation_id_or_member_epoch

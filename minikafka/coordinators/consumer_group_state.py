@@ -21,7 +21,8 @@ class ConsumerGroupState:
     group_epoch grows whenever the target must be made anew; assignment_epoch is the one the target was made for, at
     assignment_timestamp_ms (wall clock). metadata_hash: of the subscribed topics at that group epoch.
     The other attributes follow from members, kept up to date so that a heartbeat need not look at all members:
-    static_members by instance id; owners of partitions; subscribers of topics; how many stable members at which epoch.
+    static_members by instance id; owners of partitions; subscribers of topics by name, and of patterns; how many stable
+    members at which epoch.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class ConsumerGroupState:
         self.static_members: dict[str, str] = {}
         self.owners: dict[TopicPartition, str] = {}
         self.subscribers: Counter[str] = Counter()
+        self.patterns: Counter[str] = Counter()
         self.has_partition_metadata = False
         self._stable_at: Counter[int] = Counter()
 
@@ -47,8 +49,8 @@ class ConsumerGroupState:
         return "Stable" if self._stable_at[self.assignment_epoch] == len(self.members) else "Reconciling"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in a record of this group. Subscriptions by regular expression are refused here; those that Apache Kafka
-        wrote match nothing.
+        """Take in a record of this group. What Apache Kafka found by a regular expression, it stores; here it is found
+        anew.
         """
         match name:
             case "ConsumerGroupMetadata":
@@ -77,6 +79,8 @@ class ConsumerGroupState:
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self.subscribers.update(member.subscribed_topic_names)
+        if member.subscribed_topic_regex:
+            self.patterns[member.subscribed_topic_regex] += 1
         self.owners.update(dict.fromkeys(member.assigned_partitions, member.member_id))
         self.owners.update(dict.fromkeys(member.partitions_pending_revocation, member.member_id))
         if member.state is MemberState.STABLE:
@@ -93,6 +97,7 @@ class ConsumerGroupState:
             self.subscribers[topic] -= 1
             if not self.subscribers[topic]:
                 del self.subscribers[topic]
+        self.patterns -= Counter([member.subscribed_topic_regex] if member.subscribed_topic_regex else [])
         for partition in (*member.assigned_partitions, *member.partitions_pending_revocation):
             if self.owners.get(partition) == member.member_id:
                 del self.owners[partition]

@@ -62,6 +62,11 @@ class ConsumerMember:
     assigned_partitions: Assignment = field(default_factory=dict)
     partitions_pending_revocation: Assignment = field(default_factory=dict)
 
+    @property
+    def subscription(self) -> tuple[tuple[str, ...], str]:
+        """Topics by name, and a regular expression, empty if there is none."""
+        return self.subscribed_topic_names, self.subscribed_topic_regex or ""
+
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 

@@ -76,6 +76,19 @@ class Groups:
                 group = self.groups[group_id] = self._new_consumer(group_id)
             group.apply(name, key, value)
 
+    def apply_pending(self, producer_id: int, name: str, key: Message, value: Message | None) -> None:
+        """An offset that counts if the producer's transaction is committed."""
+        if name == "OffsetCommit":
+            if key.group not in self.groups:
+                self.groups[key.group] = self._new_classic(key.group)
+            self.offsets.apply(key, value, producer_id)
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        for group, (topic, partition), each in self.offsets.end_transaction(producer_id, committed):
+            if self._live and self._trace:
+                of: dict[str, Any] = {"group": group, "topic": topic, "partition": partition, "offset": each.offset}
+                self._trace.emit("PendingOffsetCommitted", **of, producer_id=producer_id)
+
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over."""
         self._live = True
@@ -166,11 +179,15 @@ class Groups:
 
     # -- offsets
 
-    def commit(self, request: Message, version: int, now: Now) -> Decision:
-        """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand."""
+    def commit(
+        self, request: Message, version: int, now: Now, producer: tuple[int, int] | None = None
+    ) -> Decision:
+        """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand. Or
+        TxnOffsetCommit of a producer: id, epoch.
+        """
         group = self.groups.get(request.group_id)
         if group is not None:
-            group.check_commit(request, version)
+            group.check_commit(request, version, producer is not None)
         elif request.generation_id_or_member_epoch >= 0:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND if version >= 9 else Error.ILLEGAL_GENERATION)
         limit = self._config["offset.metadata.max.bytes"]
@@ -185,36 +202,42 @@ class Groups:
                 if not too_long:
                     records.append(offset_commit(request, topic.name, topic_id, partition, now.wall_ms))
                     if self._trace:
-                        told.append(self._commit_event(request, topic.name, partition))
+                        by: dict[str, Any] = {"producer_id": producer[0]} if producer else {}
+                        told.append(self._commit_event(request, topic.name, partition) | by)
 
         def change(now: Now) -> None:
             self._look_later_if_new(request.group_id, now)
             if isinstance(group, ClassicGroup):
                 group.heard(request.member_id, now)
             for detail in told:
-                self._trace.emit("OffsetCommitted", **detail)
+                self._trace.emit("OffsetPending" if producer else "OffsetCommitted", **detail)
 
-        return Decision(records, {"topics": nested(results)}, change)
+        return Decision(records, {"topics": nested(results)}, change, producer=producer)
 
-    def fetch(self, request: Message, member_id: str | None, member_epoch: int) -> Answer:
-        """OffsetFetch of one group. topics null: all. An offset that was never committed reads as -1."""
+    def fetch(self, request: Message, member_id: str | None, member_epoch: int, require_stable: bool) -> Answer:
+        """OffsetFetch of one group. topics null: all. An offset that was never committed reads as -1. require_stable:
+        one that a transaction may change is an error (KIP-447).
+        """
+
+        def found(topic: str, number: int) -> dict[str, Any]:
+            unstable = require_stable and self.offsets.is_pending(request.group_id, topic, number)
+            committed = self.offsets.get(request.group_id, topic, number)
+            return fetched(number, committed, Error.UNSTABLE_OFFSET_COMMIT if unstable else Error.NONE)
+
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, member_epoch)
         if request.topics is None:
             parts = self.offsets.of(request.group_id)
-            return {"topics": nested((topic, fetched(number, committed)) for topic, number, committed in parts)}
-        by_topic = {
-            topic.name: [fetched(n, self.offsets.get(request.group_id, topic.name, n)) for n in topic.partition_indexes]
-            for topic in request.topics
-        }
-        return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic.items()]}
+            return {"topics": nested((topic, found(topic, number)) for topic, number, _ in parts)}
+        by_topic = {topic.name: [found(topic.name, n) for n in topic.partition_indexes] for topic in request.topics}
+        return {"topics": [{"name": topic, "partitions": each} for topic, each in by_topic.items()]}
 
     def delete_offsets(self, request: Message) -> Decision:
         """OffsetDelete (KIP-496): forget offsets of topics that nobody in the group reads. Errors: NON_EMPTY_GROUP for
         members that are no consumers: what they read isn't known.
         """
-        group = self._existing(request.group_id)
+        group, known = self._existing(request.group_id), set(self.offsets.places(request.group_id))
         if group.state_name != "Empty" and group.protocol_type != CONSUMER:
             raise KafkaError(Error.NON_EMPTY_GROUP)
         records, results = [], []
@@ -223,7 +246,7 @@ class Groups:
             error = Error.GROUP_SUBSCRIBED_TO_TOPIC if read else Error.NONE
             for partition in topic.partitions:
                 results.append((topic.name, {"partition_index": partition.partition_index, "error_code": error}))
-                if not read and self.offsets.get(request.group_id, topic.name, partition.partition_index):
+                if not read and (topic.name, partition.partition_index) in known:
                     records.append(forgotten(request.group_id, topic.name, partition.partition_index))
         return Decision(records, {"topics": nested(results)})
 
@@ -244,14 +267,14 @@ class Groups:
         group = self._existing(group_id)
         if group.state_name != "Empty":
             raise KafkaError(Error.NON_EMPTY_GROUP)
-        offsets = [forgotten(group_id, topic, number) for topic, number, _ in self.offsets.of(group_id)]
+        offsets = [forgotten(group_id, topic, number) for topic, number in self.offsets.places(group_id)]
         told = partial(self._tell_deleted, group_id)
         return Decision([*offsets, *group.tombstones()], {"error_code": Error.NONE}, told)
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
         return Decision(
-            [forgotten(group_id, name, number) for name, number, _ in self.offsets.of(group_id) if name == topic], {}
+            [forgotten(group_id, name, number) for name, number in self.offsets.places(group_id) if name == topic], {}
         )
 
     # -- inside
@@ -287,8 +310,10 @@ class Groups:
         """
         committed = list(self.offsets.of(group_id))
         old = [(topic, number) for topic, number, each in committed if self._is_old(group, topic, each, now.wall_ms)]
+        old = [place for place in old if not self.offsets.is_pending(group_id, *place)]
         records = [forgotten(group_id, topic, number) for topic, number in old]
-        goes = len(old) == len(committed) and group.state_name == "Empty"
+        empty = group.state_name == "Empty" and not self.offsets.has_pending(group_id)
+        goes = empty and len(old) == len(committed)
 
         def change(now: Now) -> None:
             if old and self._trace:

@@ -19,7 +19,8 @@ keys go on. Nobody waits for ever: a request whose records are not committed in 
 it. Its records stay in the log, though, and are applied if they are committed later.
 
 A new leader replays `apply` over the whole log, in slices, and answers COORDINATOR_LOAD_IN_PROGRESS meanwhile.
-Compaction keeps that log short. Nothing here knows what a group is: `State` says what the runtime asks of it, and
+Compaction keeps that log short. Records of a transaction are pending until its marker is in this log too: the marker
+says whether they count (KIP-98). Nothing here knows what a group is: `State` says what the runtime asks of it, and
 `RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
 """
 
@@ -35,20 +36,13 @@ from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.deadlines import Deadlines
+from minikafka.storage.producer_state import Appended, Marker
+from minikafka.wire.control_records import COMMIT, control_type
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import UnknownRecord
 from minikafka.wire.primitives import EncodeError
-from minikafka.wire.records import (
-    COMMIT,
-    BatchHeader,
-    RawRecord,
-    batches,
-    control_type,
-    encode_batch,
-    raw_records,
-    read_header,
-)
+from minikafka.wire.records import BatchHeader, RawRecord, batches, encode_batch, raw_records, read_header
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
@@ -80,13 +74,14 @@ class Decision(NamedTuple):
     """What a request means. answer: given at the end; None: whoever keeps the Wait ends it later (a JoinGroup waits for
     the other members). change(now): changes soft state and tells the trace, after the records were applied. failed(
     error, now): what happens instead, when the records can't be written or are not committed in time; without it
-    nothing does.
+    nothing does. producer: id and epoch, if the records are part of a transaction.
     """
 
     records: Sequence[CoordinatorRecord] = ()
     answer: Answer | None = None
     change: Callable[[Now], Decision | None] | None = None
     failed: Callable[[KafkaError, Now], None] | None = None
+    producer: tuple[int, int] | None = None
 
 
 Decide = Callable[[Now], Decision]
@@ -105,6 +100,13 @@ class State(Protocol):
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in one committed record, live or in a replay."""
+
+    def apply_pending(self, producer_id: int, name: str, key: Message, value: Message | None) -> None:
+        """Take in a record that counts if the producer's transaction is committed."""
+        raise AssertionError(f"{name} is never part of a transaction")
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """The pending records of a producer count now, or are gone."""
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: sessions begin. Returns the keys that are there."""
@@ -138,6 +140,14 @@ class Write:
         self.wait.fail(error)
 
 
+class Ended(NamedTuple):
+    """A marker on its way through the log."""
+
+    next_offset: int
+    producer_id: int
+    committed: bool
+
+
 Timed = Deadlines[Write | tuple[int, str]]  # writes, and keys of partitions that need a tick
 
 
@@ -157,8 +167,7 @@ class Shard:
         self._codec = codec
         self._deadlines = deadlines
         self._notice = notice
-        self._undecided: dict[int, list[RawRecord]] = {}  # of open transactions, by producer id
-        self._pending: deque[Write] = deque()  # appended
+        self._pending: deque[Write | Ended] = deque()  # appended
         self._queued: dict[str, list[Write]] = {}  # behind those, by key
 
     # -- loading
@@ -191,20 +200,18 @@ class Shard:
                 yield spent
 
     def _replay(self, header: BatchHeader, record: RawRecord) -> None:
-        """A record of a transaction counts when its commit marker has come."""
         if header.control:
-            undecided = self._undecided.pop(header.producer_id, [])
-            for each in undecided if control_type(record) == COMMIT else ():
-                self._take_in(each)
-        elif header.transactional:
-            self._undecided.setdefault(header.producer_id, []).append(record)
-        else:
-            self._take_in(record)
-
-    def _take_in(self, record: RawRecord) -> None:
-        if record.key is not None:
+            self.state.end_transaction(header.producer_id, control_type(record) == COMMIT)
+        elif record.key is not None:
             with suppress(UnknownRecord):  # of a newer Kafka, or of a feature that is not here
-                self.state.apply(*self._codec.decode(record.key, record.value))
+                self._take_in(record.key, record.value, header.producer_id if header.transactional else None)
+
+    def _take_in(self, key: bytes, value: bytes | None, producer_id: int | None) -> None:
+        decoded = self._codec.decode(key, value)
+        if producer_id is None:
+            self.state.apply(*decoded)
+        else:
+            self.state.apply_pending(producer_id, *decoded)
 
     # -- requests
 
@@ -230,12 +237,15 @@ class Shard:
         """Carry on with what the high watermark has passed; let in the requests that waited for it."""
         while self._pending and self._pending[0].next_offset <= self.replica.high_watermark:
             write = self._pending.popleft()
+            if isinstance(write, Ended):
+                self.state.end_transaction(write.producer_id, write.committed)
+                continue
             self._deadlines.set(write, None)
-            for key, value in write.encoded:
-                self.state.apply(*self._codec.decode(key, value))
             queue = self._queued.pop(write.key)
             decision, write.decision = write.decision, None
             assert decision is not None
+            for key, value in write.encoded:
+                self._take_in(key, value, decision.producer and decision.producer[0])
             with self._answering(write, now):
                 self._carry_out(write, decision._replace(records=()), now)
             for each in queue:  # behind the first that appends, the others queue again
@@ -246,7 +256,8 @@ class Shard:
 
     def close(self, error: KafkaError) -> None:
         """This node leads the partition no more: every open request ends with the error."""
-        for write in (*self._pending, *(each for queue in self._queued.values() for each in queue)):
+        appended = (write for write in self._pending if isinstance(write, Write))
+        for write in (*appended, *(each for queue in self._queued.values() for each in queue)):
             self._deadlines.set(write, None)
         for wait in list(self.open):
             wait.fail(error)
@@ -262,10 +273,20 @@ class Shard:
             decision = next_decision._replace(answer=next_decision.answer or decision.answer)
         write.decision = decision
         write.encoded = [self._codec.encode(*record) for record in decision.records]
-        self._append(write, now)
+        self._append(write, decision.producer, now)
 
-    def _append(self, write: Write, now: Now) -> None:
-        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in write.encoded]))
+    def end_transaction(self, marker: Marker, now: Now) -> Appended:
+        """Write a marker; when it is committed, pending records count or are gone. Errors: of append_marker."""
+        appended = self.replica.append_marker(marker, now)
+        self._pending.append(Ended(appended.last_offset + 1, marker.producer_id, marker.committed))
+        return appended
+
+    def _append(self, write: Write, producer: tuple[int, int] | None, now: Now) -> None:
+        of: dict[str, Any] = {}
+        if producer is not None:
+            self.replica.log.producers.check_epoch(*producer)
+            of = {"producer_id": producer[0], "producer_epoch": producer[1], "base_sequence": 0, "transactional": True}
+        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in write.encoded], **of))
         limit = self.replica.log.config.max_message_bytes
         if len(batch) > limit:
             why = f"the state of {write.key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)"

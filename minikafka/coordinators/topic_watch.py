@@ -17,11 +17,14 @@ class SeenTopics(NamedTuple):
     hash: int | None = None
     facts: Mapping[str, tuple[bytes, int] | None] = {}
 
-    def are_unchanged(self, topics: Collection[str], metadata_hash: int, image: Image) -> bool:
-        """Whether these topics are as they were when a group's stored hash was made. False if that isn't known."""
-        return self.hash == metadata_hash and all(
-            topic in self.facts and self.facts[topic] == _facts(topic, image) for topic in topics
-        )
+    def are_unchanged(
+        self, topics: Collection[str], all_topics: set[str] | None, metadata_hash: int, image: Image
+    ) -> bool:
+        """Whether these topics are as they were when a group's stored hash was made. False if that isn't known.
+        all_topics: of the group, where they are not what its members named.
+        """
+        known = self.hash == metadata_hash and all_topics in (None, self.facts.keys())
+        return known and all(topic in self.facts and self.facts[topic] == _facts(topic, image) for topic in topics)
 
 
 def look_at(topics: Collection[str], image: Image) -> SeenTopics:

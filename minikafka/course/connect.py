@@ -24,8 +24,8 @@ from minikafka.simulation.serializers import serialize
 
 VARIABLE = "MINIKAFKA_BOOTSTRAP"
 
-_OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
-_NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
+OWN = "Cluster: a small Kafka of this notebook's own (minikafka serve), over TCP. It goes when the kernel goes."
+NAMED = f"Cluster: the one that {VARIABLE} names, over TCP."
 _NOBODY = """minikafka: nobody answers at {bootstrap}, which {variable} names.
   {how}, or unset {variable}: the notebook then starts a small Kafka of its own."""
 
@@ -64,7 +64,7 @@ def connect() -> Connection:
     """A connection to the cluster of the switch; says which one it is. Raises NobodyAnswers when no broker does."""
     connection = Connection(bootstrap())
     connection.check()
-    print(_NAMED if named() else _OWN)
+    print(NAMED if named() else OWN)
     return connection
 
 

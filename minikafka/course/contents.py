@@ -130,8 +130,8 @@ def words(markdown: str) -> int:
 
 
 def plays(source: str) -> bool:
-    """Whether a cell with this source shows a picture."""
-    return ".play(" in source or "levers." in source
+    """Whether a cell with this source shows a picture to play."""
+    return ".play(" in source or re.search(r"\blevers[.(]", source) is not None
 
 
 def _minutes(cell: dict[str, Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minikafka.course.lag_runs import lags
@@ -97,6 +97,19 @@ def never(trace: Iterable[Event], orders: int) -> list[int]:
 def letter(cluster: Cluster, orders: int = 5) -> str:
     """o: each order was written once. 2: an order was written twice. -: an order is missing."""
     return "2" if twice(cluster.trace) else "-" if never(cluster.trace, orders) else "o"
+
+
+def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any:
+    """All runs in one picture: the first was killed at call 1, the second at call 2. calls: the names of one round."""
+    from minikafka.theatre import picture
+
+    events = []
+    for number, cluster in enumerate(runs, 1):
+        killed_ms = next(event.at for event in cluster.trace if event.kind == "NodeCrashed")
+        times = Counter(paid(cluster.trace))
+        found = {"run": number, "call": calls[(number - 1) % len(calls)], "written": [times[n] for n in range(orders)]}
+        events.append(Event(("sweep", number), killed_ms, f"run {number}", "RunEnded", None, found))
+    return picture("sweep", events)
 
 
 class Payments:

@@ -1,7 +1,7 @@
 """`minikafka demo`: the rebalance as a page in the browser, without Jupyter.
 
 A group reads six partitions while records flow; a member joins, freezes or leaves, under three protocols. Or a trace
-that `minikafka serve --trace FILE` has recorded from real clients.
+that `minikafka serve --trace FILE` has recorded from real clients: their group, or the cluster's replicas and quorum.
 """
 
 from __future__ import annotations
@@ -14,30 +14,19 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator, Sequence
 from math import prod
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from minikafka.course.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
 from minikafka.simulation.cluster import Cluster
 from minikafka.theatre import page, picture
 from minikafka.theatre.picture import Picture
 from minikafka.trace import Event
 
-# What the page offers. kip-848 names the protocol; its assignor is `uniform`, the first of group.consumer.assignors.
-PROTOCOLS: dict[str, dict[str, Any]] = {
-    "range": {"partition_assignment_strategy": "range"},
-    "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
-    "kip-848": {"group_protocol": "consumer"},
-}
 BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))  # eager, cooperative; classic, KIP-848
 SINCE_MS = 5400  # the pages begin here, when the group has settled
 HAPPENINGS = ("C joins", "A freezes", "A leaves")
-# Short sessions and waits, or the page would show silence most of the time. Kafka's defaults are 45 s, 5 s and 3 s.
-CONFIGS = {
-    "group.consumer.session.timeout.ms": "10000", "group.consumer.heartbeat.interval.ms": "1000",
-    "group.initial.rebalance.delay.ms": "1000",
-}  # fmt: skip
-CLASSIC = {"session_timeout_ms": 10_000, "heartbeat_interval_ms": 1000}
-FLUSH_S = 0.5  # a member needs so long to bring a partition that it gives up in order
 BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
 
 
@@ -88,44 +77,15 @@ class Choices:
 def rebalance(protocol: str, happening: str, seed: int) -> list[Event]:
     """The trace of one run: two or three members read, then one thing happens."""
 
-    def shop(cluster: Cluster, producer: Any) -> None:
-        number = 0
-        while True:
-            producer.send("orders", key=f"customer {number % 40}", value=f"order {number}")
-            number += 1
-            cluster.sleep(0.1)
-
-    def billing(consumer: Any) -> None:
-        for _ in consumer:
-            pass
-
-    class Flush:
-        def on_partitions_revoked(self, partitions: Any) -> None:
-            cluster.sleep(FLUSH_S * len(partitions))
-
-        def on_partitions_assigned(self, partitions: Any) -> None:
-            pass
-
     with Cluster(seed=seed, configs=CONFIGS) as cluster:
-        cluster.create_topic("orders", partitions=6)
-        cluster.start(shop, cluster, cluster.producer(client_id="shop"))
-
-        def join(letter: str) -> Any:
-            options = PROTOCOLS[protocol] | ({} if protocol == "kip-848" else CLASSIC)
-            consumer = cluster.consumer(
-                group_id="billing", client_id=f"consumer {letter}", auto_offset_reset="earliest", **options
-            )
-            consumer.subscribe(["orders"], listener=Flush())
-            cluster.start(billing, consumer)
-            return consumer
-
+        shop = Shop(cluster, protocol)
         members = []
         for letter in "AB" if happening == "C joins" else "ABC":
-            members.append(join(letter))
+            members.append(shop.join(f"consumer {letter}"))
             cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
         cluster.run(seconds=BEFORE_S)
         if happening == "C joins":
-            join("C")
+            shop.join("consumer C")
         elif happening == "A freezes":
             cluster.freeze(members[0], seconds=FROZEN_S)
         else:
@@ -165,7 +125,12 @@ def _code(name: str, what: str) -> str:
 
 
 def recorded(path: Path) -> list[Event]:
-    """The events of a file that `minikafka serve --trace` wrote; a last line cut short by a kill is left out."""
+    """The events of a file that `minikafka serve --trace` wrote; a last line cut short by a kill is left out. With
+    --processes there is one a broker, FILE.1 and so on: all of them, in order of time.
+    """
+    of_brokers = [] if path.exists() else sorted(path.parent.glob(f"{path.name}.[0-9]*"))
+    if of_brokers:
+        return sorted((event for each in of_brokers for event in recorded(each)), key=attrgetter("at"))
     try:
         with path.open(encoding="utf-8") as file:
             return list(_events(path, file))
@@ -193,7 +158,7 @@ def main(args: argparse.Namespace) -> int:
     except Problem as problem:
         print(f"minikafka demo: {problem}", file=sys.stderr)
         return 1
-    print(f"the rebalance is in {path}")
+    print(f"the {args.picture} is in {path}")
     if not os.environ.get("MINIKAFKA_NO_BROWSER") and not webbrowser.open(path.as_uri()):
         print("no browser was found: open that file in one")
     return 0
@@ -202,14 +167,25 @@ def main(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace) -> Path:
     if args.trace:
         trace = recorded(Path(args.trace))
+        if args.picture != "rebalance":
+            pages: Any = picture(args.picture, trace)
+            if not pages.scenes:
+                raise Problem(f"in {args.trace} is nothing that the picture {args.picture!r} shows")
+            return _saved(pages, args)
         if not any(event.kind == "MemberJoined" for event in trace):
             raise Problem(f"in {args.trace} nobody joins a group: let consumers with a group_id read, then stop them")
-        pages: Any = picture("rebalance", trace, group=args.group)
+        pages = picture("rebalance", trace, group=args.group)
         if not pages.scenes:
             raise Problem(f"in {args.trace} there is no group {args.group!r}")
+    elif args.picture != "rebalance":
+        raise Problem(f"the {args.picture} is shown of a recorded trace only: --trace FILE")
     else:
         pages = choices(args.protocol, args.seed)
-    path = Path(args.out) if args.out else Path(tempfile.mkdtemp(prefix="minikafka-")) / "rebalance.html"
+    return _saved(pages, args)
+
+
+def _saved(pages: Any, args: argparse.Namespace) -> Path:
+    path = Path(args.out) if args.out else Path(tempfile.mkdtemp(prefix="minikafka-")) / f"{args.picture}.html"
     try:
         pages.save(path)
     except OSError as error:

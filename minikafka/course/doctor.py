@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import operator
 import os
 import platform
 import re
@@ -80,6 +81,7 @@ def examine() -> Report:
         _port,
         _java,
         _pyspark,
+        _beside_pyspark,
         _connector,
         _docker,
         _three_ports,
@@ -192,6 +194,39 @@ def _pyspark() -> Iterator[Fact]:
         yield Fact("PySpark", f"version {_version('pyspark')}")
     except SparkMissing as missing:
         yield Fact("PySpark", "not installed", False, needed=False, fix=f"for lessons 17-20. {missing}")
+
+
+def _beside_pyspark() -> Iterator[Fact]:
+    """What the lessons with Spark need besides, in versions that fit: PySpark itself asks for none of it."""
+    if not _version("pyspark"):
+        return
+    wanted = {name: wish for name, wish in _sparks_packages().items() if name != "pyspark"}
+    lacking = [name for name, wish in wanted.items() if not _fits(_version(name), wish)]
+    told = ((name, _version(name)) for name in lacking or wanted)
+    found = ", ".join(f"{name} {version}" if version else f"{name} not installed" for name, version in told)
+    named = " ".join(f'"{name}{wanted[name]}"' for name in lacking)
+    fix = f'for lessons 17-20. "{sys.executable}" -m pip install {named}'
+    yield Fact("packages beside PySpark", found, not lacking, needed=False, fix=fix)
+
+
+def _sparks_packages() -> dict[str, str]:
+    """name -> versions, as pyproject.toml asks for: "protobuf" -> "<6,>=5.28.3"."""
+    lines = [line.partition(";") for line in requires("minikafka") or []]
+    ours = [wish.strip() for wish, _, group in lines if re.search(r"""extra == ['"]spark['"]""", group)]
+    return {name: wish[len(name) :] for wish in ours for name in re.findall(r"^[\w.-]+", wish)}
+
+
+def _fits(found: str, wish: str) -> bool:
+    """Is 5.29.3 one of "<6,>=5.28.3"? Our extras use these two signs."""
+    if not found:
+        return False
+    here = _numbers(found)
+    signs = {"<": operator.lt, ">=": operator.ge}
+    return all(signs[sign](here, _numbers(text)) for sign, text in re.findall(r"(<|>=)([\d.]+)", wish))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _connector() -> Iterator[Fact]:

@@ -24,9 +24,10 @@ from minikafka.theatre.text import counted, escape
 
 INDEX = "index.html"
 MADE_BY = '<meta name="generator" content="minikafka gallery">'
+NAV_ID = "gallery"  # a frame that shows page.html#gallery shows the picture alone
 NAV_STYLE = (
-    "<style>nav{display:flex;flex-wrap:wrap;gap:4px 18px;padding:8px 16px}nav a{color:var(--ink)}"
-    "nav span{color:var(--quiet)}</style>"
+    "<style>nav{display:flex;flex-wrap:wrap;gap:4px 18px;padding:8px 16px}nav:target{display:none}"
+    "nav a{color:var(--ink)}nav span{color:var(--quiet)}</style>"
 )
 HAS_LEVERS = "In the lesson you change it while it plays."
 
@@ -89,7 +90,7 @@ def pages(of: tuple[Contents, list[Shown]]) -> Iterator[tuple[str, str]]:
         here = f"<span>{escape(title(lesson))}: {heading(each, pictures)}</span>"
         links = [f'<a href="{INDEX}">all pictures</a>', here]
         links += [f'<a href="{other.name}.html">{word}</a>' for word, other in neighbours]
-        nav = f'<nav aria-label="gallery">{" ".join(links)}</nav>'
+        nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
         yield f"{each.name}.html", picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1)
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
 

@@ -15,8 +15,11 @@ from typing import Any
 from minikafka import Cluster
 from minikafka.course import checkpoint_watch, demo, event_time
 from minikafka.course.cluster_picture import three_brokers
+from minikafka.course.failover_picture import two_leaders
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
+from minikafka.course.quorum_picture import the_controller_is_dead
+from minikafka.course.replicas_picture import three_copies
 from minikafka.course.spark_picture import a_query_that_has_stopped
 from minikafka.course.state_picture import who_notices_the_silence
 from minikafka.theatre import picture, svg
@@ -217,6 +220,9 @@ HOOKS = {
     "05": consumer_groups,
     "06": rebalancing,
     "07": lag_and_capacity,
+    "09": three_copies,
+    "10": two_leaders,
+    "11": the_controller_is_dead,
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,

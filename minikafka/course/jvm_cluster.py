@@ -38,7 +38,7 @@ _NO_JAVA = """Apache Kafka runs on Java {oldest} or newer, and {found}.
   macOS:          brew install openjdk@17"""
 
 _NO_JARS = """the jars of Apache Kafka {version} are not in {folder}.
-  make kafka   fetches them, with Maven (54 MB; Debian, WSL2: sudo apt install maven)"""
+  make kafka   fetches them, with Maven (56 MB; Debian, WSL2: sudo apt install maven)"""
 
 _TAKEN = """port {port} of {address}, which {name} wants, is taken by another program.
   Is the cluster running already, from another terminal or in Docker? Then use it: MINIKAFKA_BOOTSTRAP={bootstrap}
@@ -74,7 +74,7 @@ class JvmCluster:
         self.folder: Path | None = None
         self._said_dead: set[str] = set()
 
-    def start(self) -> None:
+    def start(self) -> JvmCluster:
         """Formats the folders, starts the brokers, and waits until each knows all."""
         jars = self._ready_to_start()
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-jvm-"))
@@ -87,6 +87,7 @@ class JvmCluster:
         except BaseException:
             self.stop()
             raise
+        return self
 
     def _ready_to_start(self) -> Path:
         """Looks for Java, the jars and the ports; returns the folder of the jars."""
@@ -212,8 +213,7 @@ class JvmCluster:
             self.folder = None
 
     def __enter__(self) -> JvmCluster:
-        self.start()
-        return self
+        return self.start()
 
     def __exit__(self, *error: object) -> None:
         self.stop()

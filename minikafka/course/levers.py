@@ -4,21 +4,27 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from minikafka.clients.structs import TopicPartition
 from minikafka.course.live import Live
-from minikafka.course.live_rebalance import Change, RebalanceLive
+from minikafka.course.live_run import Change, LiveRun
 from minikafka.faults import Delay, Fault, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.handles import Handle
+from minikafka.simulation.replay import replayed
 from minikafka.theatre import picture
+from minikafka.theatre.casting import busiest_topic
 from minikafka.theatre.picture import Picture
 from minikafka.trace import Event
 
+GRABBED = ("rebalance", "log", "lag", "pipeline")
+MOST_RATES = 4  # members whose rate can be dragged
 LOST = ("nothing", "a request", "an answer")
 SETTINGS = {
     "idempotence": "enable_idempotence",
@@ -111,39 +117,90 @@ def pipeline(seed: int = 7, lost: str = "an answer", idempotence: bool = False, 
     return Live(show, controls, code)
 
 
-def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> RebalanceLive:
+def rebalance(cluster: Cluster, slow_ms: int = 400, **options: Any) -> LiveRun:
     """The rebalance of a run that is over, with levers on the members' cards: freeze, slow, close or crash one at any
-    moment of it, or add one.
-
-    Each change replays the cluster's calls up to its moment, changes one thing, and lets the run go on to where it
-    ended before. Programs that are to be run again get cluster and clients as arguments. options: the picture's own.
+    moment of it, cut its wire, or add one. slow_ms: what a slow one needs for a record.
     """
-    members = [name for name, each in cluster._clients.items() if _group(each)]
-    if not members:
+    if not _members(cluster):
         raise ValueError('there is no consumer with a group_id: cluster.consumer("orders", group_id="billing")')
-    end_ms = cluster.now_ms
+    return hands(cluster, "rebalance", slow_ms, **options)
 
-    def rerun(changes: Sequence[Change]) -> Sequence[Event]:
-        again = cluster
-        for at_ms, together in groupby(changes, key=attrgetter("at_ms")):
-            if at_ms >= end_ms:
-                raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment.")
-            again = again.replay(at_ms)
-            for change in together:
-                _do(again, change, slow_ms)
-            again.run_ms(end_ms - again.now_ms)
-        return list(again.trace)
+
+def hands(cluster: Cluster, name: str, slow_ms: int = 400, **options: Any) -> LiveRun:
+    """The picture of a run that is over, with what can be grabbed in it. name: "rebalance"; "log", whose readers are
+    dragged to where they seek; "lag", whose members are dragged to another rate; "pipeline", whose wire can be cut.
+
+    Each change replays the cluster's calls up to its moment, changes one thing, and replays the rest. Programs that are
+    to be run again get cluster and clients as arguments. options: the picture's own.
+    """
+    if name not in GRABBED:
+        raise ValueError(f"nothing can be grabbed in {name!r}: choose one of {', '.join(GRABBED)}")
+    members, brokers = _members(cluster), list(cluster._brokers)
+    topic = options.get("topic") or busiest_topic(cluster.trace)
+    clients: Any = cluster._clients
+    takes_ms = {each: clients[each].core.config["processing_ms"] for each in members[:MOST_RATES]}
+    live = takes_ms if name == "lag" else True
 
     def code(change: Change) -> str:
-        return {
-            "add": f'cluster.start({_program(cluster)}, cluster.consumer(..., client_id="{change.who}"))',
-            "leave": f'consumer.close()  # "{change.who}"',
-            "crash": f'cluster.crash("{change.who}")',
-            "freeze": f'cluster.freeze("{change.who}")',
-            "slow": f'cluster.slow("{change.who}", processing_ms={slow_ms})',
-        }[change.what]
+        return line(change, _program(cluster), slow_ms, topic, brokers)
 
-    return RebalanceLive(rerun, code, members, seed=cluster.seed, **options)
+    rerun = partial(_rerun, cluster, cluster.now_ms, lambda again, change: do(again, change, slow_ms, topic))
+    return LiveRun(name, rerun, code, members, live=live, seed=cluster.seed, **options)
+
+
+def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> LiveRun:
+    """The replicas of a run that is over, or with name="quorum" its controllers: kill, freeze or restart a broker on
+    its card, or cut it off from the other brokers, as with hands().
+    """
+
+    def calls(change: Change) -> list[tuple[str, tuple[int, ...]]]:
+        broker = int(change.who.split()[-1])
+        if change.what in ("cut", "heal"):
+            return [(change.what, (broker, other)) for other in cluster._brokers if other != broker]
+        return [("crash" if change.what == "kill" else change.what, (broker,))]
+
+    def do(again: Cluster, change: Change) -> None:
+        for method, brokers in calls(change):
+            getattr(again, method)(*brokers)
+
+    def code(change: Change) -> str:
+        return "; ".join(f"cluster.{method}({', '.join(map(str, brokers))})" for method, brokers in calls(change))
+
+    return LiveRun(name, partial(_rerun, cluster, cluster.now_ms, do), code, [], seed=cluster.seed, **options)
+
+
+def _rerun(cluster: Cluster, end_ms: int, do: Callable[[Cluster, Change], None],
+           changes: Sequence[Change]) -> Sequence[Event]:  # fmt: skip
+    """The trace of the run with these changes, up to where it ended."""
+    again = cluster
+    for at_ms, together in groupby(changes, key=attrgetter("at_ms")):
+        if at_ms >= end_ms:
+            raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment.")
+        before, again = again, again.replay(at_ms)
+        for change in together:
+            do(again, change)
+        replayed(before, again, end_ms, at_ms)
+        again.run_ms(max(end_ms - again.now_ms, 0))
+    return list(again.trace)
+
+
+def line(change: Change, program: str, slow_ms: int, topic: str, brokers: Sequence[int]) -> str:
+    """The line of code that does what a lever does. program: what members run."""
+    who, (of, to) = change.who, change.place
+    return {
+        "add": f'cluster.start({program}, cluster.consumer(..., client_id="{who}"))',
+        "leave": f'consumer.close()  # "{who}"',
+        "slow": f'cluster.slow("{who}", processing_ms={slow_ms})',
+        "rate": f'cluster.slow("{who}", processing_ms={to})',
+        "seek": f'consumer.seek(TopicPartition("{topic}", {of}), {to})  # "{who}"',
+    }.get(change.what) or "; ".join(
+        f'cluster.{change.what}("{who}"{place})'
+        for place in ([f", {broker}" for broker in brokers] if change.what in ("cut", "heal") else [""])
+    )
+
+
+def _members(cluster: Cluster) -> list[str]:
+    return [name for name, each in cluster._clients.items() if _group(each)]
 
 
 def _group(handle: Handle) -> str | None:
@@ -160,20 +217,26 @@ def _is_member(value: Any) -> bool:
     return isinstance(value, Handle) and _group(value) is not None
 
 
-def _do(cluster: Cluster, change: Change, slow_ms: int) -> None:
-    if change.what == "add":
-        _add(cluster, change.who)
+def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
+    """What a lever does. ValueError: not at this moment."""
+    what, who, (of, to) = change.what, change.who, change.place
+    if what == "add":
+        _add(cluster, who)
         return
-    if change.who not in cluster._clients:
-        raise ValueError(f"{change.who} is not there yet at {change.at_ms / 1000:.3f} s.")
-    if change.what == "leave":
-        cluster._clients[change.who].close()
-    elif change.what == "crash":
-        cluster.crash(change.who)
-    elif change.what == "freeze":
-        cluster.freeze(change.who)
+    if who not in cluster._clients:
+        raise ValueError(f"{who} is not there yet at {change.at_ms / 1000:.3f} s.")
+    client: Any = cluster._clients[who]
+    if what == "leave":
+        client.close()
+    elif what == "seek":
+        client.seek(TopicPartition(topic, int(of)), to)
+    elif what in ("slow", "rate"):
+        cluster.slow(who, slow_ms if what == "slow" else to)
+    elif what in ("cut", "heal"):
+        for broker in cluster._brokers:
+            getattr(cluster, what)(who, broker)
     else:
-        cluster.slow(change.who, slow_ms)
+        getattr(cluster, what)(who)
 
 
 def _add(cluster: Cluster, name: str) -> None:

@@ -17,15 +17,22 @@ from minikafka.theatre.text import escape
 Flag = tuple[float, str]  # virtual ms, and what was done then
 
 
+def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
+    """The step of each flag, for the player."""
+    times = [scene["at"] for scene in picture.scenes]
+    return [{"step": max(bisect_right(times, ms) - 1, 0), "words": words} for ms, words in flags]
+
+
 class Stage:
     """Where a live picture stands: a frame that stays, and two hidden widgets beside it in its cell.
 
-    The page (theatre/notebook.js) writes what was clicked into one, as JSON (act, and at: the virtual ms that it
-    shows), and finds in the other what it is to play from then on. So nothing blinks, and a notebook that is opened
-    again still shows the first picture, which needs no kernel. on_act(act, at_ms) does what was clicked.
+    The page (theatre/hands.js) writes what was clicked into one, as JSON (act, onto: the thing that it was dropped on,
+    at: the virtual ms that it shows), and finds in the other what it is to play from then on. So nothing blinks, and a
+    notebook that is opened again still shows the first picture, which needs no kernel. on_act(act, at_ms, onto) does
+    what was clicked; onto is "" where nothing was dragged.
     """
 
-    def __init__(self, on_act: Callable[[str, float], None] | None = None) -> None:
+    def __init__(self, on_act: Callable[[str, float, str], None] | None = None) -> None:
         import ipywidgets
 
         hidden = ipywidgets.Layout(display="none")
@@ -44,9 +51,7 @@ class Stage:
         if self.first is None:
             self.first, self.first_at_end = picture, at_end
             return
-        times = [scene["at"] for scene in picture.scenes]
-        steps = [{"step": max(bisect_right(times, ms) - 1, 0), "words": words} for ms, words in flags]
-        self._send(picture.data(at_end, at_ms) | {"flags": steps})
+        self._send(picture.data(at_end, at_ms) | {"flags": placed(picture, flags)})
 
     def say(self, words: str) -> None:
         """Why nothing has changed."""
@@ -58,10 +63,10 @@ class Stage:
             text = json.dumps(data | {"turn": self._turn}, separators=(",", ":"))
             self.data.value = f'<i data-play="{escape(text)}"></i>'
 
-    def _act(self, on_act: Callable[[str, float], None], clicked: str) -> None:
+    def _act(self, on_act: Callable[[str, float, str], None], clicked: str) -> None:
         if clicked:
             found = json.loads(clicked)
-            on_act(found["act"], found["at"])
+            on_act(found["act"], found["at"], found.get("onto", ""))
 
     def display(self, controls: Any, text: str) -> None:
         """As a cell's value: the frame first, then the controls with the two hidden ones."""

@@ -52,7 +52,7 @@ class WatermarkLive:
         """All orders come as they came at first."""
         self._show(self.first)
 
-    def _clicked(self, act: str, at_ms: float) -> None:
+    def _clicked(self, act: str, at_ms: float, onto: str) -> None:
         self.press(act.removeprefix("later "))
 
     def _show(self, orders: Sequence[Order]) -> None:

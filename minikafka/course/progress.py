@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from minikafka.course import cards, classroom
 from minikafka.course.contents import Contents, contents
 from minikafka.course.verdicts import Said
 
-MY = Path(__file__).resolve().parents[2] / "my"
+# In a browser's tab JupyterLite keeps /drive in the browser's own storage, and notebooks run there.
+MY = Path("/drive") if sys.platform == "emscripten" else Path(__file__).resolve().parents[2] / "my"
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}}
 _in_this_kernel: dict[str, dict[str, Any]] = {}

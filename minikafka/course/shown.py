@@ -61,7 +61,7 @@ def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if "nbval-ignore-output" in cell["metadata"].get("tags", []):
             continue
         made, used = _names(cell["source"])
-        if plays(cell["source"]) or made & wanted:
+        if plays(cell["source"]) or "sweep(" in cell["source"] or made & wanted:
             chosen.insert(0, cell)
             wanted = (wanted - made) | used
     return chosen

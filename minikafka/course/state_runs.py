@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.course.data import dataset
 from minikafka.course.lessons import solutions
+from minikafka.course.spark import patiently
 
 if TYPE_CHECKING:
     from minikafka.course.connect import Connection
@@ -45,11 +46,11 @@ def clicks(spark: Any, kafka: Connection, topic: str, watermark: str, per_batch:
 
 def run(frame: Any, checkpoint: str, mode: str = "append") -> list[list[Any]]:
     """Reads what is there, ends, and returns the rows of each micro-batch that gave any."""
-    batches: list[list[Any]] = []
-    sink = frame.writeStream.foreachBatch(lambda rows, _: batches.append(rows.collect()))
-    query = sink.outputMode(mode).option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-    query.awaitTermination()
-    return [batch for batch in batches if batch]
+    batches: dict[int, list[Any]] = {}
+    sink = frame.writeStream.foreachBatch(lambda rows, batch_id: batches.update({batch_id: rows.collect()}))
+    sink = sink.outputMode(mode).option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    patiently(lambda: sink.start().awaitTermination())
+    return [batch for _, batch in sorted(batches.items()) if batch]
 
 
 def solved(lesson: str, exercise: int, name: str) -> Any:

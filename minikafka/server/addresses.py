@@ -12,8 +12,10 @@ class CannotServe(Exception):
     """The server can't run; str() is what the person at the terminal should read."""
 
 
-def listen_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; those who come before the broker accepts wait in its queue. Port 0 picks a free one."""
+def listen_socket(host: str, port: int, kept: bool = False, keeps: bool = False) -> socket.socket:
+    """A socket that listens; those who come before the broker accepts wait in its queue. Port 0 picks a free one.
+    kept: another process of ours keeps the port, by a socket that does not listen (keeps).
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
@@ -23,13 +25,25 @@ def listen_socket(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     if os.name == "posix":  # a port in TIME_WAIT after our last run is free; on Windows the option means something else
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if kept:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listener.bind(address)
-        listener.listen(1)  # two programs may bind one port with SO_REUSEADDR: only listening tells
+        if not keeps:
+            listener.listen(1)  # two programs may bind one port with SO_REUSEADDR: only listening tells
     except OSError as error:
         listener.close()
         raise CannotServe(why_not(host, port, error)) from error
     return listener
+
+
+def keep_port(host: str, port: int) -> socket.socket:
+    """A port kept for another process of ours, which listens there (`kept`) and may come and go. While nobody does,
+    connections are refused.
+    """
+    if port:
+        listen_socket(host, port).close()  # says who has it, if somebody has
+    return listen_socket(host, port, kept=True, keeps=True)
 
 
 def why_not(host: str, port: int, error: OSError) -> str:

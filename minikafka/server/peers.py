@@ -42,6 +42,11 @@ class Lane(asyncio.Protocol):
         self._unsent.append(b"".join((size.to_bytes(SIZE_BYTES, "big"), *request.frame)))
         self._send()
 
+    @property
+    def waits(self) -> bool:
+        """Whether a reply is still to come."""
+        return bool(self._asked) and not self.closed
+
     def close(self) -> None:
         self.closed = True
         self._connecting.cancel()

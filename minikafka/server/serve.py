@@ -12,13 +12,15 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.broker import Broker
+from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
+from minikafka.cluster.metadata import Endpoint
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
@@ -57,41 +59,83 @@ def main(args: argparse.Namespace) -> int:
         return 1
 
 
+class Places(NamedTuple):
+    """Who runs here, and where the cluster's nodes listen to each other. voters: none named: all of them."""
+
+    nodes: Sequence[int]
+    of_nodes: dict[int, socket.socket]
+    peers: dict[int, Endpoint]
+    voters: tuple[int, ...]
+
+
 async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     check(args)
-    files = share(raised_limit() // args.brokers)
-    nodes = range(1, args.brokers + 1)
+    if args.processes:
+        from minikafka.server.processes import run_processes
+
+        return await run_processes(args, data_folder(args, cleanup), cleanup)
+    places = one_of_many(args) if args.node else all_here(args)
+    files = share(raised_limit() // len(places.nodes))
     folder = data_folder(args, cleanup)
-    disks = {node: open_disk(folder, node, args.brokers, files.disk) for node in nodes}
-    listeners = {node: listen_socket(args.host, args.port + node - 1 if args.port else 0) for node in nodes}
-    of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
-    peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
-    cluster_id = known_cluster_id(disks) if peers else None
+    disks = {node: open_disk(folder, node, args.brokers, files.disk) for node in places.nodes}
+    ports = {node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)}
+    listeners = {node: listen_socket(args.host, port, args.kept_ports) for node, port in ports.items()}
+    cluster_id = known_cluster_id(folder, places.nodes, args) if places.peers else None
     host = args.advertised_host or args.host
     listening: list[Callable[[Event], None]] = []
-    write_trace = cleanup.enter_context(trace_file(args.trace, listening)) if args.trace else None
+    write_trace = cleanup.enter_context(trace_file(args, listening)) if args.trace else None
     servers = {}
-    for node in nodes:
+    for node in places.nodes:
         addresses = {LISTENER: (host, listeners[node].getsockname()[1])}
-        properties = (PROPERTIES_OF_MANY if peers else {}) | PROPERTIES | dict(args.override)
+        if args.node:
+            reached_at, _ = places.peers.get(node, addresses[LISTENER])
+            addresses[CONTROLLER_LISTENER] = (reached_at, port_of(places.of_nodes[node]))
+        rack = {"broker.rack": args.racks[(node - 1) % len(args.racks)]} if args.racks else {}
+        properties = (PROPERTIES_OF_MANY if places.peers else {}) | PROPERTIES | rack | dict(args.override)
         try:
-            config = BrokerConfig(addresses, properties, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), cluster_id)
+            config = BrokerConfig(addresses, properties, places.peers, places.voters, cluster_id)
         except KafkaError as error:
             raise CannotServe(f"--override: {error.message}") from error
         broker = Broker(node, config, disks[node], random.Random(), Trace(f"broker {node}", listening))
         told = handshakes() if args.verbose else None
         servers[node] = Server(broker, max_connections=files.connections, handshakes=told, after_turn=write_trace)
-    stop_on_signals(list(servers.values()))
+    stop_wanted = asyncio.Event()
+    stop_on_signals(stop_wanted)
     if args.exit_with_parent:
-        stop_with_parent(list(servers.values()))
-    reached_at, port = listeners[1].getsockname()[:2]
+        stop_with_parent(stop_wanted)
+    reached_at = listeners[places.nodes[0]].getsockname()[0]
     if not ipaddress.ip_address(reached_at.partition("%")[0]).is_loopback:
+        port = port_of(listeners[places.nodes[0]])
         log(f"there is no authentication: anybody who reaches {reached_at}:{port} may read and write.")
-    await run(servers, listeners, of_nodes, host)
+    stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
+    await run(servers, listeners, places.of_nodes, host)
+    stopping.cancel()
     stopped = [server.broker.stopped for server in servers.values() if server.broker.stopped]
     for why in stopped:
         log(why)
     return 1 if stopped else 0
+
+
+def all_here(args: argparse.Namespace) -> Places:
+    """One broker, or a whole cluster in this process."""
+    nodes = range(1, args.brokers + 1)
+    of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
+    peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
+    return Places(nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else ())
+
+
+def one_of_many(args: argparse.Namespace) -> Places:
+    """One node of a cluster whose other nodes run elsewhere. A node that is no voter listens where there is room, and
+    says where when it registers.
+    """
+    _, port = args.voters.get(args.node, (args.host, 0))
+    listener = listen_socket(args.host, port, args.kept_ports)
+    return Places([args.node], {args.node: listener}, args.voters, tuple(sorted(args.voters)))
+
+
+def port_of(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    return port
 
 
 async def run(
@@ -101,7 +145,7 @@ async def run(
     unless it is the only one.
     """
     waiting = set(servers)
-    ports = [listener.getsockname()[1] for listener in listeners.values()]
+    ports = [port_of(listener) for listener in listeners.values()]
     addresses = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for port in ports)
 
     def ready(node: int) -> None:
@@ -135,13 +179,14 @@ def open_disk(folder: str, node: int, brokers: int, most_open_files: int) -> Fol
     return disk
 
 
-def known_cluster_id(disks: dict[int, FolderDisk]) -> str:
-    """The cluster that these folders belong to; a new one if they are empty."""
-    for disk in disks.values():
-        known = read_meta_properties(disk) or {}
-        if known.get("cluster.id"):
-            return known["cluster.id"]
-    return uuid_text(uuid.uuid4().bytes)
+def known_cluster_id(folder: str, nodes: Sequence[int], args: argparse.Namespace) -> str:
+    """The cluster that these folders belong to; for empty ones --cluster-id, or a new one."""
+    for place in (folder, *(os.path.join(folder, f"broker-{node}") for node in nodes)):
+        if os.path.exists(os.path.join(place, META_PROPERTIES)):
+            known = (read_meta_properties(FolderDisk(place)) or {}).get("cluster.id")
+            if known:
+                return known
+    return str(args.cluster_id or uuid_text(uuid.uuid4().bytes))
 
 
 def handshakes() -> Handshakes:
@@ -152,7 +197,13 @@ def handshakes() -> Handshakes:
 
 def check(args: argparse.Namespace) -> None:
     if not 1 <= args.brokers <= MOST_BROKERS:
-        raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} in one process.")
+        raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
+    if args.processes and (args.brokers == 1 or args.node):
+        raise CannotServe("--processes: one process for each of several brokers, for example --brokers 3 --processes.")
+    if bool(args.node) != bool(args.voters) or (args.node and args.brokers > 1):
+        raise CannotServe("--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all that vote.")
+    if args.node and not args.cluster_id and not (args.data and os.path.exists(args.data)):
+        raise CannotServe(f"--cluster-id: all nodes name the same one, for example {uuid_text(uuid.uuid4().bytes)}.")
     if args.port and args.port + args.brokers - 1 > 65535:
         raise CannotServe(f"--port: {args.brokers} brokers take the ports from {args.port} on, and end beyond 65535.")
     told = args.advertised_host or args.host
@@ -182,14 +233,15 @@ def data_folder(args: argparse.Namespace, cleanup: ExitStack) -> str:
 
 
 @contextmanager
-def trace_file(path: str, listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
-    """Every event becomes a line of JSON, its time counted from here on; gives what writes the lines of a turn out.
+def trace_file(args: argparse.Namespace, listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
+    """Every event becomes a line of JSON, its time counted from here on, or from what several processes agreed on;
+    gives what writes the lines of a turn out.
 
     A trace that can't be written any more (a full disk, a closed pipe) ends, and the server goes on.
     """
     import json
 
-    began_ms = now().monotonic_ms
+    path, began_ms = args.trace, now().monotonic_ms if args.trace_began_ms is None else args.trace_began_ms
     lines: list[str] = []
 
     def keep(event: Event) -> None:
@@ -209,7 +261,8 @@ def trace_file(path: str, listening: list[Callable[[Event], None]]) -> Iterator[
         lines.clear()
 
     try:
-        file = open(path, "w", encoding="utf-8")  # noqa: SIM115 (closed below)
+        mode = "w" if args.trace_began_ms is None else "a"
+        file = open(path, mode, encoding="utf-8")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise CannotServe(f"--trace: can't write the trace to {path}: {error.strerror}.") from error
     listening.append(keep)
@@ -222,13 +275,13 @@ def trace_file(path: str, listening: list[Callable[[Event], None]]) -> Iterator[
             pass
 
 
-def stop_on_signals(servers: list[Server]) -> None:
+def stop_on_signals(wanted: asyncio.Event) -> None:
     """SIGINT and SIGTERM stop cleanly; a second one ends the process at once."""
     loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
-        stop_all(servers)
+        wanted.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
@@ -237,18 +290,21 @@ def stop_on_signals(servers: list[Server]) -> None:
             signal.signal(number, lambda number, frame: loop.call_soon_threadsafe(stop, number) and None)
 
 
-def stop_all(servers: list[Server]) -> None:
+async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:
+    """When it is wanted. All hand over before any stops: the last ones would have no controller left to ask."""
+    await wanted.wait()
+    await asyncio.gather(*(server.hand_over() for server in servers))
     for server in servers:
         server.stop()
 
 
-def stop_with_parent(servers: list[Server]) -> None:
+def stop_with_parent(wanted: asyncio.Event) -> None:
     """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
         while os.read(0, 4096):
             pass
-        loop.call_soon_threadsafe(stop_all, servers)
+        loop.call_soon_threadsafe(wanted.set)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.calls import CONTROLLER_LISTENER
-from minikafka.broker.effects import Close, Effect, Notice, Reply, Request
+from minikafka.broker.effects import Close, Effect, HangUp, Notice, Reply, Request
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
+from minikafka.cluster import election
 from minikafka.server.budget import Budget
 from minikafka.server.connection import SCRATCH_BYTES, Connection
 from minikafka.server.log import log
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from minikafka.server.handshakes import Handshakes
 
 LISTENER = "PLAINTEXT"
+HAND_OVER_LOOK_SECONDS = 0.02
 FLUSH_SECONDS = 2.0  # how long a stopping server waits for clients to read their last answers
 PATIENCE_SECONDS = 2.0  # how long a request waits for others to read their answers
 LOOK_AGAIN_SECONDS = 0.25  # while a request waits so
@@ -122,6 +124,14 @@ class Server:
             self._drain()
         await self._hang_up()
 
+    async def hand_over(self) -> None:
+        """Before a clean stop: others take over what this broker leads (controlled shutdown)."""
+        if self.broker.ready and not self.broker.stopped:
+            self.broker.leave(now())
+            self._drain()
+            while not (self.broker.may_stop or self.broker.stopped):
+                await asyncio.sleep(HAND_OVER_LOOK_SECONDS)
+
     def stop(self) -> None:
         """Ask for a clean stop; run() returns soon after."""
         self._stopping = True
@@ -180,13 +190,14 @@ class Server:
         """Close all connections; give clients a moment to read the last answers."""
         if self._timer:
             self._timer.cancel()
-        for lane in self._lanes.values():
-            lane.close()
         for connection in list(self.connections):
             connection.close()
         patience = self._loop.time() + FLUSH_SECONDS
-        while self.connections and self._loop.time() < patience:
+        leaving = [lane for (_, name), lane in self._lanes.items() if name == election.LANE]  # has news for the others
+        while (self.connections or any(lane.waits for lane in leaving)) and self._loop.time() < patience:
             await asyncio.sleep(0.01)
+        for lane in self._lanes.values():
+            lane.close()
         for connection in list(self.connections):
             connection.transport.abort()
 
@@ -222,6 +233,9 @@ class Server:
             log(effect.line, effect.error if self._handshakes else None)  # a traceback with --verbose
         elif isinstance(effect, Request):
             self._ask(effect)
+        elif isinstance(effect, HangUp):
+            log(f"closed the connection to node {effect.node} ({effect.lane}), which did not answer in time.")
+            self._lanes[effect.node, effect.lane].close()
         else:
             connection: Any = effect.connection
             self._touched[connection] = None

@@ -162,7 +162,8 @@ OF_PRODUCERS = OF_CLIENTS | {
     "enable_idempotence": FLAG.or_none("as far as the rest allows"), "linger_ms": MS, "batch_size": NUMBER,
     "buffer_memory": COUNT, "max_in_flight_requests_per_connection": COUNT, "max_request_size": COUNT,
     "key_serializer": SERIALIZER, "value_serializer": SERIALIZER, "retries": NUMBER, "retry_backoff_max_ms": MS,
-    "delivery_timeout_ms": MS, "max_block_ms": MS,
+    "delivery_timeout_ms": MS, "max_block_ms": MS, "transactional_id": TEXT.or_none("no transactions"),
+    "transaction_timeout_ms": COUNT,
 }  # fmt: skip
 OF_CONSUMERS = OF_CLIENTS | {
     "group_id": TEXT.or_none("no group"), "group_instance_id": TEXT.or_none("a dynamic member"),

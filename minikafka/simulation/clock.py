@@ -15,14 +15,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.now_ms = 0
-        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._scheduled = 0
 
     def now(self, skew_ms: int = 0) -> Now:
         """skew_ms: how far a node's wall clock is off."""
         return Now(self.now_ms, MIDNIGHT_MS + self.now_ms + skew_ms)
 
-    def schedule(self, at_ms: int, action: Callable[[], None]) -> None:
+    def schedule(self, at_ms: int, action: Callable[[], object]) -> None:
         self._scheduled += 1
         heapq.heappush(self._due, (max(at_ms, self.now_ms), self._scheduled, action))
 

@@ -13,7 +13,7 @@ Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from random import Random
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -81,7 +81,8 @@ def held_by(
 class Cluster:
     """brokers: how many. seed: same seed and same calls, same trace. faults: a plan from minikafka.faults.
 
-    latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names.
+    latency_ms: shortest and longest time of a message on its way. configs: broker configs with Kafka's names. racks:
+    where the brokers stand, in turn (broker.rack).
     """
 
     call_name = "cluster"
@@ -95,6 +96,7 @@ class Cluster:
         faults: Iterable[Fault] = (),
         latency_ms: tuple[int, int] = (1, 3),
         configs: Mapping[str, Any] | None = None,
+        racks: Sequence[str] = (),
     ) -> None:
         self.seed = seed
         self.trace: list[Event] = []
@@ -104,6 +106,7 @@ class Cluster:
             "seed": seed,
             "latency_ms": latency_ms,
             "configs": configs,
+            "racks": racks,
         }
         self._plan = Plan(faults)
         for fault in self._plan.faults:
@@ -121,7 +124,8 @@ class Cluster:
         properties = {name: str(value) for name, value in (configs or {}).items()}
         peers = {node_id: (f"broker-{node_id}", CONTROLLER_PORT) for node_id in range(1, brokers + 1)}
         for node_id in peers:
-            self._add_broker(node_id, properties, peers if brokers > 1 else {})
+            rack = {"broker.rack": racks[(node_id - 1) % len(racks)]} if racks else {}
+            self._add_broker(node_id, properties | rack, peers if brokers > 1 else {})
         self.kernel.advance(lambda: all(each.broker.ready for each in self._brokers.values()), 60_000)
         admin = AdminHandle(Admin("admin", self._bootstrap(), self._trace_of("admin")), self.kernel, self._network)
         self._topics = Topics(self.book, self._brokers, admin)
@@ -156,11 +160,13 @@ class Cluster:
     # what goes wrong
 
     crash = held_by("_mishaps", Mishaps.crash)
+    stop = held_by("_mishaps", Mishaps.stop)
     freeze = held_by("_mishaps", Mishaps.freeze)
     thaw = held_by("_mishaps", Mishaps.thaw)
     restart = held_by("_mishaps", Mishaps.restart)
     cut = held_by("_mishaps", Mishaps.cut)
     heal = held_by("_mishaps", Mishaps.heal)
+    reset = held_by("_mishaps", Mishaps.reset)
     slow = held_by("_mishaps", Mishaps.slow)
 
     # clients and programs

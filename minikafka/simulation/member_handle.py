@@ -11,6 +11,7 @@ from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.membership import Task
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
+from minikafka.clients.transactions import GroupMetadata
 from minikafka.simulation.arguments import (
     ANY_MS,
     COMMITS,
@@ -173,6 +174,13 @@ class MemberHandle(Handle):
         self._turn()
         found = self._await(core, future, timeout_ms, "the coordinator did not tell in time")[asked]
         return found if metadata or found is None else found.offset
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who this consumer is in its group, for a producer that commits its offsets in a transaction (KIP-447)."""
+        self._of_group("group_metadata()")
+        member_id, generation = ("", -1) if self.core.member is None else self.core.member.identity
+        instance_id = self.core.config["group_instance_id"]
+        return GroupMetadata(self.core.config["group_id"], generation, member_id, instance_id)
 
     def _await(self, core: Consumer, future: Future, timeout_ms: float | None, why: str) -> Any:
         if not self._wait(lambda: future.is_done, PATIENCE_MS if timeout_ms is None else timeout_ms):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minikafka.faults import Crash, Cut, Fault, Freeze, Place, node_name
+from minikafka.faults import Crash, Cut, Fault, Freeze, Place, Reset, node_name
 from minikafka.simulation.arguments import COUNT, MS, SECONDS, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.consumer_handle import ConsumerHandle
@@ -43,13 +43,19 @@ class Mishaps:
 
     @checked(call=COUNT.or_none("now"))
     @recorded
-    def crash(self, target: Target, call: int | None = None) -> None:
+    def crash(self, target: Target, call: int | None = None, power: bool = False, silent: bool = False) -> None:
         """kill -9 of a broker (its id), a client, or a program with its clients.
 
-        call: at the program's call-th blocking call from its start.
+        call: at the program's call-th blocking call from its start. power: a broker's machine loses power, and with it
+        what was written and not synced. silent: a broker's machine goes without a word: the others' connections to it
+        look well, until their requests time out, or it is back and resets them.
         """
         found = self._find(target)
-        if call is not None:
+        if power:
+            if not isinstance(found, BrokerProcess):
+                raise TypeError("only a broker has a disk to lose power")
+            found.lose_power(silent)
+        elif call is not None:
             if not isinstance(found, Program):
                 raise TypeError("only a program can crash at a call")
             found.crash_at_call = call
@@ -58,8 +64,16 @@ class Mishaps:
         else:
             for program in self._users(found):
                 crash_program(program)
-            found.crash()
+            found.crash(silent)
         self._programs.leave_if_dead()
+
+    @recorded
+    def stop(self, broker: Target) -> None:
+        """A clean stop of a broker (its id), as SIGTERM does: it hands over what it leads, then it goes."""
+        found = self._find(broker)
+        if not isinstance(found, BrokerProcess):
+            raise TypeError(f"{broker!r} is no broker")
+        found.stop()
 
     @checked(seconds=SECONDS.or_none("until thaw()"))
     @recorded
@@ -87,14 +101,24 @@ class Mishaps:
     @recorded
     def cut(self, one: Target, other: Target) -> None:
         """Let nothing pass between two of them until heal()."""
-        for mine in self._processes_of(self._find(one)):
-            for theirs in self._processes_of(self._find(other)):
-                self._network.cut(mine.name, theirs.name)
+        for pair in self._pairs(one, other):
+            mine, theirs = self._network.cut(*pair)
+            self._network.tell("LinkCut", one=mine, other=theirs)
 
     @recorded
-    def heal(self) -> None:
-        """End all cuts; what was on its way arrives."""
-        self._network.heal()
+    def heal(self, one: Target | None = None, other: Target | None = None) -> None:
+        """End the cut between two of them, or all cuts; what was on its way arrives."""
+        if (one is None) != (other is None):
+            raise TypeError("heal() ends all cuts, heal(one, other) that between these two")
+        every = [(None, None)] if one is None or other is None else self._pairs(one, other)
+        for mine, theirs in [ended for pair in every for ended in self._network.heal(*pair)]:
+            self._network.tell("LinkHealed", one=mine, other=theirs)
+
+    @recorded
+    def reset(self, one: Target, other: Target) -> None:
+        """Break all connections between two of them; what was on its way is lost."""
+        for pair in self._pairs(one, other):
+            self._network.reset(*pair)
 
     @checked(processing_ms=MS)
     @recorded
@@ -114,14 +138,17 @@ class Mishaps:
     def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
+            # Not told, as one by hand is: whoever made the plan knows of it, and what lessons store stays as it is.
             one, other = node_name(fault.one), node_name(fault.other)
             self._network.cut(one, other)
             if fault.for_ms is not None:
                 self._clock.schedule(self._clock.now_ms + fault.for_ms, lambda: self._network.heal(one, other))
         elif isinstance(fault, Freeze):
             self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
+        elif isinstance(fault, Reset):
+            self._network.reset(node_name(fault.one), node_name(fault.other))
         elif isinstance(fault, Crash):
-            self._without_record(self.crash, fault.node)
+            self._without_record(self.crash, fault.node, None, fault.power, fault.silent)
             if fault.restart_after_ms is not None:
                 at_ms = self._clock.now_ms + fault.restart_after_ms
                 self._clock.schedule(at_ms, lambda: self._without_record(self.restart, fault.node))
@@ -144,6 +171,11 @@ class Mishaps:
                 f"{target!r} is not here; there are {', '.join(known)} (a broker is meant by its id, from 1)"
             )
         return known[name]
+
+    def _pairs(self, one: Target, other: Target) -> list[tuple[str, str]]:
+        """The processes of one with those of the other, by name."""
+        ends = [self._processes_of(self._find(each)) for each in (one, other)]
+        return [(mine.name, theirs.name) for mine in ends[0] for theirs in ends[1]]
 
     def _users(self, process: Process) -> list[Program]:
         """The programs that a client belongs to."""

@@ -6,7 +6,9 @@ encoded, joined to one buffer, is what the broker decodes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any, Protocol
 
@@ -21,6 +23,8 @@ class Server(Protocol):
     """The side that listens."""
 
     name: str
+    state: str
+    silent: bool
 
     def accept(self, link: Link) -> bool: ...
 
@@ -33,6 +37,7 @@ class Caller(Protocol):
     """The side that connects."""
 
     name: str
+    state: str
 
     def reply(self, link: Link, frame: bytearray) -> None: ...
 
@@ -52,6 +57,8 @@ class Link:
         self.losing = False  # a message was lost: whatever is sent from now on is lost too, until both sides notice
         self.apis: list[str] = []  # requests without an answer yet, for faults that name an API
         self.last_arrival = {True: 0, False: 0}  # by direction, so that nothing overtakes
+        self.gone: Caller | Server | None = None  # half-open: this side's machine is down, or knows nothing of it
+        self.on_its_way: dict[bool, deque[Callable[[], None]]] = {True: deque(), False: deque()}  # by direction
 
     def __repr__(self) -> str:
         return self.name
@@ -79,7 +86,7 @@ class Network:
         self._links[link] = None
 
         def arrive() -> None:
-            if not link.open:
+            if not link.open or (server is not None and server.state == "down" and server.silent):
                 return
             if server is not None and server.accept(link):
                 link.server = server
@@ -98,7 +105,9 @@ class Network:
             if link.open and link.server is not None:
                 link.server.request(link, data)
 
-        if not link.losing and not self._is_lost(link, api, answer=False):
+        if link.gone is not None:
+            self._to_nobody(link, link.gone, to_server=True)
+        elif not link.losing and not self._is_lost(link, api, answer=False):
             self._carry(link, True, arrive)
 
     def answer(self, link: Link, frame: list[Any]) -> None:
@@ -109,7 +118,9 @@ class Network:
                 link.caller.reply(link, data)
 
         api = link.apis.pop(0)
-        if not link.losing and not self._is_lost(link, api, answer=True):
+        if link.gone is not None:
+            self._to_nobody(link, link.gone, to_server=False)
+        elif not link.losing and not self._is_lost(link, api, answer=True):
             self._carry(link, False, arrive)
 
     def unanswered(self, link: Link) -> None:
@@ -133,39 +144,62 @@ class Network:
 
         self._carry(link, by_caller, arrive)
 
-    def vanish(self, node: Caller | Server) -> None:
-        """All connections of a node end at once, as after kill -9; the other sides learn it after the latency."""
-        for link in list(self._links):
-            if link.caller is node or link.server is node:
+    def vanish(self, node: Caller | Server, silent: bool) -> None:
+        """All connections of a node end at once, as after kill -9; the other sides learn it after the latency. silent:
+        its machine went, so they learn nothing, and the connections are half-open.
+        """
+        for link in [each for each in self._links if node in (each.caller, each.server)]:
+            if silent:
+                del self._links[link]
+                link.gone = node
+            else:
                 self.close(link, by_caller=link.caller is node)
 
-    def cut(self, one: str, other: str) -> None:
-        self._cut.setdefault(_pair(one, other), [])
+    def reset(self, one: str, other: str) -> None:
+        """All connections between two nodes end at once, for both sides, and what is on its way is lost."""
+        for link in [each for each in self._links if {each.caller.name, each.target} == {one, other}]:
+            del self._links[link]
+            link.losing = True
+            self._carry(link, True, partial(self._broken, link))
 
-    def heal(self, one: str | None = None, other: str | None = None) -> None:
-        """End one cut, or all. What was held back goes on its way, in order."""
-        for pair in [_pair(one, other)] if one is not None and other is not None else list(self._cut):
-            for go_on in self._cut.pop(pair, []):
+    def cut(self, one: str, other: str) -> tuple[str, str]:
+        """Nothing arrives between these two from now on; returns them as heal() does."""
+        self._cut.setdefault(_pair(one, other), [])
+        return _pair(one, other)
+
+    def heal(self, one: str | None = None, other: str | None = None) -> list[tuple[str, str]]:
+        """End one cut, or all; returns which. What was held back goes on its way, in order."""
+        wanted = [_pair(one, other)] if one is not None and other is not None else list(self._cut)
+        ended = [pair for pair in wanted if pair in self._cut]
+        for pair in ended:
+            for go_on in self._cut.pop(pair):
                 go_on()
+        return ended
+
+    def tell(self, kind: str, **detail: Any) -> None:
+        """An event of the network."""
+        if self._trace:
+            self._trace.now = self._clock.now_ms
+            self._trace.emit(kind, **detail)
 
     def _is_lost(self, link: Link, api: str, answer: bool) -> bool:
         chance = self._random.random() if self._plan.needs_chance else 0.0
         if not self._plan.loses(link.caller.name, link.target, api, answer, chance):
             return False
-        if self._trace:
-            ends = (link.target, link.caller.name) if answer else (link.caller.name, link.target)
-            what = "answer to" if answer else "request"
-            self._trace.now = self._clock.now_ms
-            self._trace.emit(
-                "MessageLost",
-                source=ends[0], target=ends[1], api=api, answer=answer, connection=link.name,
-                why=Reason("fault_plan", f"the fault plan loses this {what} {api}"),
-            )  # fmt: skip
+        ends = (link.target, link.caller.name) if answer else (link.caller.name, link.target)
+        what = "answer to" if answer else "request"
+        why = Reason("fault_plan", f"the fault plan loses this {what} {api}")
+        self.tell("MessageLost", source=ends[0], target=ends[1], api=api, answer=answer, connection=link.name, why=why)
         if link in self._links:
             del self._links[link]
             link.losing = True
             self._carry(link, not answer, lambda: self._broken(link))
         return True
+
+    def _to_nobody(self, link: Link, gone: Caller | Server, to_server: bool) -> None:
+        """A machine that is back answers what it knows nothing of with a reset."""
+        if gone.state != "down":
+            self._carry(link, to_server, lambda: self._broken(link))
 
     @staticmethod
     def _broken(link: Link) -> None:
@@ -178,7 +212,12 @@ class Network:
             link.server.hung_up(link)
 
     def _carry(self, link: Link, to_server: bool, arrive: Callable[[], None]) -> None:
-        """Schedule an arrival after the latency, behind all that was sent before it in this direction."""
+        """Send something on its way in one direction, behind all that was sent before it."""
+        link.on_its_way[to_server].append(arrive)
+        self._travel(link, to_server)
+
+    def _travel(self, link: Link, to_server: bool) -> None:
+        """After the latency the oldest that is on its way arrives; a cut holds it back until it heals."""
         now_ms = self._clock.now_ms
         latency = self._shortest + int(self._random.random() * self._spread)
         latency += self._plan.extra_delay_ms(link.caller.name, link.target, now_ms)
@@ -186,11 +225,11 @@ class Network:
         link.last_arrival[to_server] = arrival
 
         def at_the_door() -> None:
-            held_back = self._cut.get(_pair(link.caller.name, link.target))
-            if held_back is None:
-                arrive()
+            cut = self._cut.get(_pair(link.caller.name, link.target))
+            if cut is not None:
+                cut.append(lambda: self._travel(link, to_server))
             else:
-                held_back.append(lambda: self._carry(link, to_server, arrive))
+                link.on_its_way[to_server].popleft()()
 
         self._clock.schedule(arrival, at_the_door)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minikafka.broker.broker import Broker
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Close, Connection, Effect, Notice, Reply, Request
+from minikafka.broker.effects import Close, Connection, Effect, HangUp, Notice, Reply, Request
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.errors import IllegalStateError
@@ -60,7 +60,8 @@ class Agenda:
 class Process:
     """state: "up", "frozen" or "down". deadline: when tick() is due, or None.
 
-    watchers: the programs that wait for this process, and what tells them that something has changed.
+    silent: it went down with its machine, which tells nobody. watchers: the programs that wait for this process, and
+    what tells them that something has changed.
     """
 
     def __init__(self, name: str, clock: Clock, network: Network, trace: Trace) -> None:
@@ -69,6 +70,7 @@ class Process:
         self.network = network
         self.trace = trace
         self.state = "up"
+        self.silent = False
         self.number = 0
         self.agenda: Agenda | None = None
         self.watchers: dict[Program, Callable[[], None]] = {}
@@ -94,18 +96,19 @@ class Process:
         for tell in self.watchers.values():
             tell()
 
-    def crash(self) -> None:
-        if self.state == "down":
-            return
-        self._go_down()
-        self._tell("NodeCrashed")
-        self.changed()
+    def crash(self, silent: bool = False) -> None:
+        if self.state != "down":
+            self.silent = silent
+            self._go_down("NodeCrashed")
 
-    def _go_down(self) -> None:
+    def _go_down(self, how: str | None = None) -> None:
         self.state, self.deadline = "down", None
         self._inbox.clear()
         self.vanish()
-        self.network.vanish(self)  # type: ignore[arg-type]
+        self.network.vanish(self, self.silent)  # type: ignore[arg-type]
+        if how is not None:
+            self._tell(how)
+            self.changed()
 
     def freeze(self) -> None:
         if self.state == "up":
@@ -173,12 +176,25 @@ class BrokerProcess(Process):
     def _start(self) -> None:
         self.broker = Broker(self.node_id, self._config, self.disk, self._random, self.trace)
         self._turn = Turn(self.broker, self, self.now)
+        self._leaving = False
         self.broker.start(self.now())
         self._go_on()
 
+    def lose_power(self, silent: bool = False) -> None:
+        """As a crash, and what was not on disk yet is lost or torn."""
+        self.crash(silent)
+        self.disk.lose_power(self._random)
+
+    def stop(self) -> None:
+        """A clean stop: others take over first."""
+        if self.state == "up":
+            self._leaving = True
+            self.broker.leave(self.now())
+            self._go_on()
+
     def restart(self) -> None:
         self.crash()
-        self.state = "up"
+        self.state, self.silent = "up", False
         self._tell("NodeRestarted")
         self._start()
 
@@ -197,6 +213,10 @@ class BrokerProcess(Process):
         self.deadline = self.broker.next_deadline()
         if self.broker.stopped is not None:
             self.crash()
+        elif self._leaving and self.broker.may_stop:
+            self.broker.stop(self.now())
+            self._turn.drain()
+            self._go_down("NodeShutDown")
 
     # the network calls these for clients
 
@@ -260,6 +280,10 @@ class BrokerProcess(Process):
     def carry_out(self, effect: Effect) -> None:
         if isinstance(effect, Request):
             self._ask(effect)
+        elif isinstance(effect, HangUp):
+            link = self._lanes.pop((effect.node, effect.lane))
+            del self._asked[link]
+            self.network.close(link, by_caller=True)
         elif isinstance(effect, Notice):
             if effect.error is not None and not isinstance(effect.error, KafkaError):
                 raise effect.error  # a bug of ours: a lesson or a test must not go on over it
@@ -318,7 +342,7 @@ class ClientProcess(Process):
             self._go_down()
         else:
             self.crash()
-        self.state = "up"
+        self.state, self.silent = "up", False
         core.connections = self.core.connections
         self.core = core
         self._tell("NodeRestarted")

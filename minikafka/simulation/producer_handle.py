@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
-from minikafka.clients.structs import apply
-from minikafka.simulation.arguments import HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition, apply
+from minikafka.clients.transactions import GroupMetadata, Step, Transactions
+from minikafka.simulation.arguments import COMMITS, HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle, counted
 from minikafka.simulation.serializers import serialize
@@ -145,6 +146,81 @@ class ProducerHandle(Handle):
             core.flushing -= 1
         if not done:
             raise KafkaTimeoutError("flush: not everything was acknowledged in time")
+
+    # -- transactions (KIP-98), for a producer with a transactional_id
+
+    @recorded
+    def init_transactions(self) -> None:
+        """Get an id and an epoch from the coordinator. Whoever had this transactional_id before is fenced, and what it
+        had open is aborted.
+        """
+        self._begin("init_transactions")
+        self._ask("init_transactions", self._transactions.init)
+
+    @recorded
+    def begin_transaction(self) -> None:
+        """What is sent from here on counts when commit_transaction() says so, or never."""
+        self._begin()
+        self._transactions.begin()
+
+    @checked(offsets=COMMITS)
+    @recorded
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str | GroupMetadata
+    ) -> None:
+        """Commit a group's offsets with the transaction (KIP-447). group: consumer.group_metadata(), or its id."""
+        self._begin("send_offsets_to_transaction")
+        transactions = self._in_transaction()
+        who = GroupMetadata(group) if isinstance(group, str) else group
+        self._ask("send_offsets_to_transaction", lambda: transactions.join_group(who))
+        self._ask("send_offsets_to_transaction", lambda: transactions.commit_offsets(offsets, who))
+
+    @recorded
+    def commit_transaction(self) -> None:
+        """Send all, and decide that it counts."""
+        self._begin("commit_transaction")
+        transactions = self._in_transaction()
+        self._flush(None)
+        transactions.raise_error()
+        self._ask("commit_transaction", lambda: transactions.end(True))
+
+    @recorded
+    def abort_transaction(self) -> None:
+        """Decide that nothing of it counts. After an error that isn't fatal the next transaction may begin."""
+        self._begin("abort_transaction")
+        transactions = self._transactions
+        if transactions.is_fatal:
+            transactions.raise_error()
+        self.core.abort(self._now)
+        self._flush(None)
+        self._ask("abort_transaction", lambda: transactions.end(False))
+        if self.core.has_gap:
+            self._ask("abort_transaction", transactions.init)
+
+    @property
+    def _transactions(self) -> Transactions:
+        if self.core.transactions is None:
+            raise IllegalStateError("transactions need a transactional_id: cluster.producer(transactional_id=...)")
+        return self.core.transactions
+
+    def _in_transaction(self) -> Transactions:
+        transactions = self._transactions
+        if not transactions.is_open:
+            raise IllegalStateError("no transaction is open: begin_transaction() opens one")
+        transactions.raise_error()
+        return transactions
+
+    def _ask(self, call: str, question: Callable[[], Step | None]) -> None:
+        """Ask what a transaction asks next, and wait for the answer."""
+        core = self.core
+        asked = core.ask(question, self._now)
+        self._turn()
+        if asked is None:
+            return
+        if not self._wait(lambda: asked.is_done, core.config["max_block_ms"]):
+            core.questions.give_up(asked)
+            raise KafkaTimeoutError(f"{call}: no answer within max_block_ms ({core.config['max_block_ms'] / 1000:g} s)")
+        asked.get()
 
     def _before_close(self, timeout: float | None) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Programs on the virtual clock: plain functions, each in a greenlet, that give way at every blocking call.
+"""Programs on the virtual clock: plain functions, each in a fibre, that give way at every blocking call.
 
 A blocking call begins with enter(), before it has any effect: there a program can be crashed at its n-th call. If it
 must wait, it leaves through wait() and comes back when its condition holds or its time is up: there a crash ends it at
@@ -12,10 +12,9 @@ import contextlib
 import heapq
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
-import greenlet
-
+from minikafka.simulation import fibres
 from minikafka.simulation.clock import Clock
 from minikafka.trace import Trace
 
@@ -53,7 +52,7 @@ class Program:
         self.number = 0  # in the order of their first start
         self.waits_for: tuple[Condition, int | None] | None = None
         self.waits_on: Any = None  # the process that alone can make the condition hold, if there is one
-        self.greenlet: Any = None
+        self.fibre: Any = None
         self.calls_since, self.calls_at_once = -1, 0
 
     @property
@@ -85,8 +84,8 @@ class Programs:
         program.state, program.calls, program.made = "running", [], []
         program.waits_for, program.error, program.result = None, None, None
         self._watch(program, None)
-        self._dead.append(program.greenlet)
-        program.greenlet = greenlet.greenlet(lambda: self._run(program))
+        self._dead.append(program.fibre)
+        program.fibre = fibres.Fibre(lambda: self._run(program))
         if program not in self.all:
             self.all.append(program)
             program.number = len(self.all)
@@ -95,16 +94,15 @@ class Programs:
 
     def current(self) -> Program | None:
         """The program that makes this call, or None at top level. A dead program's call ends here."""
-        here = greenlet.getcurrent()
+        here = fibres.current()
+        if here is None:
+            return None
         for program in self.all:
-            if program.greenlet is here and program.alive:
+            if program.fibre is here and program.alive:
                 return program
-        owner = getattr(here, "programs", self)
-        if owner is not self:  # a replayed program that still has the first run's cluster, say
+        if here.programs is not self:  # a replayed program that still has the first run's cluster, say
             raise RuntimeError(f"this program runs on another cluster. {GIVE_THE_CLUSTER}")
-        if hasattr(here, "programs"):
-            self._end_dead_call(here)
-        return None
+        return self._end_dead_call(here)
 
     def enter(self, what: str) -> None:
         """A call that may block begins, at top level or in a program; nothing of it has happened yet."""
@@ -134,7 +132,7 @@ class Programs:
         self._watch(program, on)
         if deadline_ms is not None:
             heapq.heappush(self._deadlines, (deadline_ms, program.number, program))
-        program.greenlet.parent.switch()
+        program.fibre.give_way()
 
     def _watch(self, program: Program, process: Any) -> None:
         """Ask this program again when the process has changed, and only then; None: always."""
@@ -160,8 +158,7 @@ class Programs:
                 while program.state == "running" and self._can_go_on(program):
                     moved = True
                     program.waits_for = None
-                    program.greenlet.parent = greenlet.getcurrent()
-                    program.greenlet.switch()
+                    program.fibre.resume()
                 if self._is_asked_always(program):
                     later[program] = None
                 # Who comes later in the order and was set free just now goes on in the same round.
@@ -193,15 +190,15 @@ class Programs:
 
     def close(self) -> None:
         """Free what is left of all functions. What their `finally` may print is of no use any more."""
-        left = [*self._dead, *(program.greenlet for program in self.all)]
+        left = [*self._dead, *(program.fibre for program in self.all)]
         self._dead = []
         for program in self.all:
             if program.alive:
                 program.state = "ended"
         with contextlib.redirect_stdout(io.StringIO()):
-            for function in left:
-                if function:
-                    function.throw()
+            for fibre in left:
+                if fibre is not None:
+                    fibre.free()
 
     def _ask_who_is_late(self) -> None:
         while self._deadlines and self._deadlines[0][0] <= self._clock.now_ms:
@@ -220,7 +217,7 @@ class Programs:
         return condition() or (deadline_ms is not None and deadline_ms <= self._clock.now_ms)
 
     def _run(self, program: Program) -> None:
-        greenlet.getcurrent().programs = self
+        program.fibre.programs = self
         try:
             program.result = program.function(*program.args, **program.kwargs)
         except Exception as error:
@@ -242,8 +239,8 @@ class Programs:
 
     @staticmethod
     def _is_on(program: Program) -> bool:
-        """Whether the caller is this program, alive. (A local variable with the greenlet would keep it for ever.)"""
-        return program.alive and program.greenlet is greenlet.getcurrent()
+        """Whether the caller is this program, alive. (A local variable with the fibre would keep it for ever.)"""
+        return program.alive and program.fibre is fibres.current()
 
     def _tell(self, program: Program, kind: str, /, **detail: Any) -> None:
         program.trace.now = self._clock.now_ms
@@ -251,21 +248,22 @@ class Programs:
             program.trace.emit(kind, **detail)
 
     @staticmethod
-    def leave() -> None:
+    def leave() -> NoReturn:
         """End the calling program where it is, without unwinding it."""
-        here = greenlet.getcurrent()
+        here = fibres.current()
+        assert here is not None
         while True:
-            here.parent.switch()
+            here.give_way()
 
     def leave_if_dead(self) -> None:
         """A program that has crashed itself goes no further."""
-        here = greenlet.getcurrent()
-        if any(program.greenlet is here and not program.alive for program in self.all):
+        here = fibres.current()
+        if any(program.fibre is here and not program.alive for program in self.all):
             self.leave()
 
-    def _end_dead_call(self, here: Any) -> None:
+    def _end_dead_call(self, here: fibres.Fibre) -> NoReturn:
         """Python frees a dead program, and a `finally` of it calls us: end it, also one that catches everything."""
-        here.dead_calls = getattr(here, "dead_calls", 0) + 1
+        here.dead_calls += 1
         if here.dead_calls > CALLS_AT_ONCE:
             self.leave()
-        raise greenlet.GreenletExit
+        raise fibres.Freed

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 
-def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
-    """Make old's calls on new up to a time, then stop there.
+def replayed(old: Cluster, new: Cluster, until_ms: int, since_ms: int = 0) -> Cluster:
+    """Make old's calls on new up to a time, then stop there. since_ms: those from then on, where new went that far.
 
     What a call raised then, it raises now: it is passed over.
     """
@@ -47,8 +47,14 @@ def replayed(old: Cluster, new: Cluster, until_ms: int) -> Cluster:
         args, kwargs = [here(each) for each in call.args], {name: here(each) for name, each in call.kwargs.items()}
         if call.method in ("run", "run_ms", "sleep"):
             ms = args[0] if call.method == "run_ms" else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)
-            new.run_ms(min(ms, until_ms - new.now_ms))
+            end_ms = min(call.at_ms + ms, until_ms)
+            if end_ms >= since_ms:
+                new.run_ms(max(end_ms - new.now_ms, 0))
             continue
+        if call.at_ms < since_ms:
+            continue
+        if call.at_ms > new.now_ms:  # what was changed took less time than what was there
+            new.run_ms(call.at_ms - new.now_ms)
         try:
             getattr(target, call.method)(*args, **kwargs)
         except Exception:

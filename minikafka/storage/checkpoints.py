@@ -82,6 +82,16 @@ def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
     disk.write_atomic(CLEAN_SHUTDOWN, json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode())
 
 
+def clean_shutdown_epoch(disk: Disk) -> int | None:
+    """The broker epoch of the last run, if its stop was clean: -1 if it didn't say, None if it was not."""
+    if not disk.exists(CLEAN_SHUTDOWN):
+        return None
+    try:
+        return int(json.loads(disk.read(CLEAN_SHUTDOWN))["brokerEpoch"])
+    except (ValueError, KeyError, TypeError):
+        return -1
+
+
 def take_clean_shutdown(disk: Disk) -> bool:
     """Whether the last stop was clean. The file is gone afterwards, so that a crash from now on is seen as one."""
     if not disk.exists(CLEAN_SHUTDOWN):

@@ -17,9 +17,10 @@ Tombstones. A reader that has seen a key's value must see its tombstone too, or 
 gone. So the first pass that hides values behind a tombstone keeps it, and writes into its batch when it may go: in
 delete.retention.ms from now, the delete horizon (KIP-534). The first pass after that time drops it.
 
-Transactions. Records count if their transaction was committed, and go if it was aborted. So a pass ends before the
-first transaction of which it sees no end. The markers that end transactions stay, for want of a list of those whose
-records have all gone (Apache Kafka drops such a marker after delete.retention.ms).
+Transactions. Records count if their transaction was committed, and go if it was aborted, as the index of aborted
+transactions says. So a pass ends before the first transaction that is open. The first pass that finds no records of a
+transaction any more before its marker writes a delete horizon into the marker, too: a reader that has read some of them
+must see how it ended.
 
 Swapping. New segments are written beside the old ones and put in their place by renaming, one group of neighbours at
 a time, with Apache Kafka's file names:
@@ -38,22 +39,22 @@ Nothing waits for a pass. Closed segments don't change meanwhile, unless the log
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in, with_ends
+from minikafka.storage.transaction_index import Aborted
 from minikafka.wire.crc import Buffer
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
-    COMMIT,
     COMPRESSION,
     DELETE_HORIZON,
     BatchHeader,
     RawRecord,
     assemble,
     check_crc,
-    control_type,
     encode_raw,
     raw_records,
     read_header,
@@ -77,73 +78,74 @@ _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
 # -- the latest record of each key
 
 
-class Transaction(NamedTuple):
-    """A transaction of which no end was seen yet. batches: their base offsets."""
+class Transactions:
+    """The transactions of a log, of which none is open: who aborted, and whose records are still there."""
 
-    first_offset: int
-    keys: dict[bytes, int]
-    batches: list[int]
+    def __init__(self, aborted: list[Aborted]) -> None:
+        self._by_producer: dict[int, list[Aborted]] = {}
+        self._by_marker = {each.last_offset: each for each in aborted}
+        self._seen: set[int] = set()  # producers with records behind their last marker
+        for each in aborted:
+            self._by_producer.setdefault(each.producer_id, []).append(each)
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        """Whether a batch's records are of an aborted transaction."""
+        if not header.transactional or header.control:
+            return False
+        known = self._by_producer.get(header.producer_id, ())
+        at = bisect_right(known, header.base_offset, key=lambda each: each.first_offset) - 1
+        return at >= 0 and header.base_offset < known[at].last_offset
+
+    def pass_by(self, header: BatchHeader) -> tuple[bool, Aborted | None]:
+        """For each batch of the log in order: whether it is a marker without records; else what it aborts."""
+        if header.control and header.transactional:
+            gone = header.producer_id not in self._seen
+            self._seen.discard(header.producer_id)
+            return gone, None if gone else self._by_marker.get(header.base_offset)
+        if header.transactional:
+            self._seen.add(header.producer_id)
+        return False, None
 
 
 class LatestOffsets:
-    """The last offset of each key in a part of a log. Keys of a transaction count when it is committed.
+    """The last offset of each key in a part of a log. Keys of aborted transactions don't count.
 
-    end_offset: where the part ends. It moves back to where room_bytes, the memory for keys, were used up; and with
-    `settle`, to the first transaction whose end isn't in the part.
+    end_offset: where the part ends. It moves back to where room_bytes, the memory for keys, were used up.
     """
 
-    def __init__(self, first_offset: int, end_offset: int, room_bytes: int) -> None:
+    def __init__(self, first_offset: int, end_offset: int, room_bytes: int, transactions: Transactions) -> None:
         self.full = False
+        self._transactions = transactions
         self._first_offset = first_offset
         self.end_offset = end_offset
         self._room_bytes = room_bytes
         self._offsets: dict[bytes, int] = {}
-        self._transactions: dict[int, Transaction] = {}  # by producer id
-        self._aborted: set[int] = set()  # base offsets of batches
 
     def wants(self, header: BatchHeader) -> bool:
         """Whether the next batch of the log is to be noted, record by record."""
-        if header.last_offset < self._first_offset:
+        if header.last_offset < self._first_offset or header.control or self._transactions.is_aborted(header):
             return False
         if self._room_bytes <= 0:
-            self.full, self.end_offset = True, header.base_offset
-        elif header.transactional and not header.control:
-            begun = Transaction(header.base_offset, {}, [])
-            self._transactions.setdefault(header.producer_id, begun).batches.append(header.base_offset)
+            self.end_offset = min(self.end_offset, header.base_offset)
+        self.full = header.base_offset >= self.end_offset
         return not self.full
 
-    def note(self, header: BatchHeader, record: RawRecord) -> None:
+    def note(self, record: RawRecord) -> None:
         """Take a record into account."""
-        if header.control:
-            transaction = self._transactions.pop(header.producer_id, None)
-            if transaction is not None and control_type(record) == COMMIT:
-                for key, offset in transaction.keys.items():
-                    self._add(key, offset)
-            elif transaction is not None:
-                self._aborted.update(transaction.batches)
-        elif record.key is not None:
-            if header.transactional:
-                self._transactions[header.producer_id].keys[record.key] = record.offset
-            else:
-                self._add(record.key, record.offset)
-
-    def _add(self, key: bytes, offset: int) -> None:
-        known = self._offsets.get(key, -1)
+        if record.key is None:
+            return
+        known = self._offsets.get(record.key, -1)
         if known < 0:
-            self._room_bytes -= len(key) + ENTRY_BYTES
+            self._room_bytes -= len(record.key) + ENTRY_BYTES
             if self._room_bytes < -_ONE_BATCH_BYTES:
                 raise TooMuchToDecode
-        self._offsets[key] = max(offset, known)
-
-    def settle(self) -> None:
-        """All records are noted: the part ends before the first open transaction."""
-        self.end_offset = min([self.end_offset, *(each.first_offset for each in self._transactions.values())])
+        self._offsets[record.key] = max(record.offset, known)
 
     def keeps(self, header: BatchHeader, record: RawRecord, now_ms: int) -> bool:
         """Whether a record stays in the log."""
         if header.control or record.offset >= self.end_offset:
             return True
-        if record.key is None or header.base_offset in self._aborted:
+        if record.key is None or self._transactions.is_aborted(header):
             return False
         if record.offset < self._offsets.get(record.key, -1):
             return False
@@ -169,7 +171,10 @@ class Compaction:
         self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
         self._end_offset = end_offset
         self._now_ms = now_ms
-        self._latest = LatestOffsets(self._first_dirty_offset, end_offset, buffer_bytes)
+        unstable = log.producers.first_unstable_offset(end_offset)
+        stable = end_offset if unstable is None else min(end_offset, unstable)
+        self._transactions = Transactions(log.aborted_transactions(log.log_start_offset, stable))
+        self._latest = LatestOffsets(self._first_dirty_offset, stable, buffer_bytes, self._transactions)
         self._segments = [segment for segment in log.segments if segment.base_offset < end_offset]
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
@@ -185,7 +190,6 @@ class Compaction:
         with as_storage_errors(self.log.directory):
             try:
                 yield from self._note_keys()
-                self._latest.settle()
                 for group in self._groups():
                     yield from self._rewrite(group)
                 self.log.first_dirty_offset = self._latest.end_offset
@@ -204,7 +208,7 @@ class Compaction:
                 for header, batch in segment.batches(position, _PIECE_BYTES):
                     if self._latest.wants(header):
                         for record in self._records(header, batch):
-                            self._latest.note(header, record)
+                            self._latest.note(record)
                             if self._work_bytes >= _SLICE_BYTES:
                                 yield from self._pause()
                     elif self._latest.full:
@@ -241,12 +245,15 @@ class Compaction:
         for segment in group:
             for header, batch in segment.batches(0, _PIECE_BYTES):
                 last = header.last_offset in last_offsets or header.next_offset == self._end_offset
-                rest = yield from self._clean(header, batch, last)
+                gone, aborts = self._transactions.pass_by(header)
+                rest = yield from self._clean(header, batch, last, gone)
                 records_before += header.records_count
                 if rest:
                     kept = read_header(rest)
                     cleaned.append(rest, [kept], None)
                     records_after += kept.records_count
+                if aborts is not None:
+                    cleaned.aborted.append(aborts)
         sizes = sum(segment.size for segment in group), cleaned.size
         next_offset = self._swap(group, cleaned)
         self._cleaned = None
@@ -257,19 +264,20 @@ class Compaction:
                 size_bytes_before=sizes[0], size_bytes_after=sizes[1],
             )  # fmt: skip
 
-    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool) -> Generator[int, None, Buffer]:
+    def _clean(self, header: BatchHeader, batch: memoryview, needed: bool, gone: bool) -> Generator[int, None, Buffer]:
         """Returns what stays of a batch: all of it, as it is; a part; only its header, if that is needed; or nothing.
+        gone: it is a marker, and the records of its transaction are gone.
 
         The records are read once to see what stays, and again to write it, so that they are never in memory at once.
         """
         count, first, newest, horizon = 0, _NO_TIMESTAMP, _NO_TIMESTAMP, header.delete_horizon
         for record in self._records(header, batch):
-            if self._latest.keeps(header, record, self._now_ms):
+            if self._keeps(header, record, gone):
                 first = first if count else record.timestamp
                 newest = max(newest, record.timestamp) if count else record.timestamp
                 count += 1
-                known = record.offset < self._latest.end_offset and not header.control
-                if horizon is None and known and record.tombstone:
+                known = record.offset < self._latest.end_offset
+                if horizon is None and known and (gone or (record.tombstone and not header.control)):
                     horizon = min(self._now_ms + self.log.config.delete_retention_ms, _LAST_TIMESTAMP)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
@@ -285,11 +293,15 @@ class Compaction:
         )
         content = bytearray()
         for record in self._records(header, batch):
-            if self._latest.keeps(header, record, self._now_ms):
+            if self._keeps(header, record, gone):
                 encode_raw(content, shorter, record)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
         return assemble(shorter, content)
+
+    def _keeps(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
+        over = header.delete_horizon is not None and header.delete_horizon <= self._now_ms
+        return not (gone and over) and self._latest.keeps(header, record, self._now_ms)
 
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
         """A batch's records; their cost is added up. Errors: CorruptRecord, also where writing would hide it."""

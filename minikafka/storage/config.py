@@ -25,6 +25,10 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = 2**63 - 1
     delete_retention_ms: int = 24 * 3600 * 1000
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_zstd_level: int = 3
+    flush_messages: int = 2**63 - 1
 
     @property
     def compacts(self) -> bool:

@@ -42,12 +42,16 @@ from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
+from minikafka.storage.transaction_index import Aborted, overlapping
 from minikafka.trace import Reason, Trace
+from minikafka.wire.control_records import EndTransaction, markers
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, stamp
 from minikafka.wire.records import batches as whole_batches
 from minikafka.wire.unpacking import Allowance
+
+DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
 
 
 class Log:
@@ -98,11 +102,10 @@ class Log:
                 self.segments.append(self.open_segment(log_start_offset))
 
     def recover(
-        self, budget_bytes: int, tell: Callable[[str], object], clean: bool = False, committed: int | None = None
+        self, budget_bytes: int, tell: Callable[[str], object], clean: bool = False, committed: range | None = None
     ) -> Generator[int, None, None]:
         """Open the segments that are on the disk. tell: hears what is lost, a plain sentence each. clean: the last stop
-        was a clean one, so all is synced. committed: for the metadata log, the offset up to which nothing may be
-        missing.
+        was a clean one, so all is synced. committed: for the metadata log, the offsets of which none may be missing.
 
         Yields the bytes read, about budget_bytes at a time; the log is ready when it ends.
         """
@@ -169,6 +172,7 @@ class Log:
         return self._write(view[: sum(header.size_bytes for header in headers)], headers, None)
 
     def _write(self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None) -> Appended:
+        ends = list(markers(batches, headers))
         with as_storage_errors(self.directory):
             for header in headers:
                 if header.partition_leader_epoch > self.epochs.latest:
@@ -177,13 +181,22 @@ class Log:
             if why:
                 self.roll(headers[0].base_offset, why)
             self.active.append(batches, headers, now_ms)
-        for header in headers:
-            self.producers.replay(header)
         self.log_end_offset = headers[-1].next_offset
+        for header, marker in ends:
+            self.note_producer(self.active, header, marker)
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
         newest = max(headers, key=lambda header: header.max_timestamp) if len(headers) > 1 else headers[0]
         return Appended(
             headers[0].base_offset, headers[-1].last_offset, len(batches), newest.max_timestamp, newest.last_offset
         )
+
+    def note_producer(self, segment: Segment, header: BatchHeader, marker: EndTransaction | None) -> None:
+        """Take a new batch of a segment into account, for the producers and the aborted transactions."""
+        aborted = self.producers.replay(header, marker)
+        if aborted is not None:
+            with as_storage_errors(self.directory):
+                segment.aborted.append(aborted)
 
     # -- rolling
 
@@ -221,6 +234,14 @@ class Log:
                 if found is not None:
                     return [found] if found else []
         return []
+
+    def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
+        """The aborted transactions with records from `offset` on and below another offset, by their first offsets: who
+        reads committed records only drops theirs. up_to_offset: no transaction is open below.
+        """
+        with as_storage_errors(self.directory):
+            later = self.segments[self.segment_of(offset) :]
+            return overlapping([segment.aborted for segment in later], offset, up_to_offset)
 
     def segment_of(self, offset: int) -> int:
         """The number of the segment with the largest base offset up to this one; the newest is asked for most."""
@@ -334,9 +355,9 @@ class Log:
         """Delete the snapshots of producers that no segment needs any more."""
         self.producers.keep_snapshots({segment.base_offset for segment in self.segments}, self.log_end_offset)
 
-    def delete_records(self, offset: int) -> None:
+    def delete_records(self, offset: int, why: Reason | None = DELETE_RECORDS) -> None:
         """Move the log start offset up (KIP-107): records before it are gone for readers at once, and whole segments
-        from the disk.
+        from the disk. why: as the trace tells it, None if it tells nothing.
 
         Errors: OFFSET_OUT_OF_RANGE beyond the log end offset.
         """
@@ -345,15 +366,15 @@ class Log:
                 Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the log end offset {self.log_end_offset}"
             )
         with as_storage_errors(self.directory):
-            self.move_start(offset, Reason("delete_records", "DeleteRecords"))
+            self.move_start(offset, why)
             retention.delete_below_start(self)
 
-    def move_start(self, offset: int, why: Reason) -> None:
+    def move_start(self, offset: int, why: Reason | None) -> None:
         """The log begins at `offset` now, if that is later than before."""
         if offset > self.log_start_offset:
             self.log_start_offset = offset
             self.epochs.truncate_from_start(offset)
-            if self.trace:
+            if self.trace and why is not None:
                 self.tell("LogStartOffsetAdvanced", log_start_offset=offset, why=why)
 
     def clean_up(self, now: Now) -> None:

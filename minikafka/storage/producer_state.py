@@ -11,6 +11,11 @@ requests in flight):
 - a batch of a newer epoch begins at 0 again;
 - a producer that the log doesn't know, perhaps because retention deleted what it wrote, may begin with any number.
 
+Transactions. The first batch of a producer with the transactional bit opens one here, the marker that the transaction
+coordinator writes ends it. Until then, and until the high watermark has passed the marker, its first offset is
+unstable: read_committed consumers stop there. A marker, too, is refused if its epoch is older than the producer's, or
+its coordinator's epoch older than one that was seen: TRANSACTION_COORDINATOR_FENCED.
+
 All this follows from the log itself. So that a restart needn't read the whole log for it, a snapshot is written when
 a segment is closed and at a clean stop: `00000000000000000042.snapshot` is the state before offset 42.
 """
@@ -25,11 +30,14 @@ from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
 from minikafka.storage.segment import Segment, file_name, offset_in
+from minikafka.storage.transaction_index import Aborted
+from minikafka.wire.control_records import EndTransaction, decode_end_transaction
 from minikafka.wire.crc import crc32c
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, MAX_SEQUENCE, BatchHeader
 
 REMEMBERED_BATCHES = 5
+MAX_EPOCH = 2**15 - 1
 SNAPSHOT = ".snapshot"
 
 _VERSION = 1
@@ -47,6 +55,18 @@ class Appended(NamedTuple):
     size_bytes: int
     max_timestamp: int
     offset_of_max_timestamp: int
+
+
+class Marker(NamedTuple):
+    """What ends a transaction in one partition. coordinator_epoch: of the coordinator that decided.
+    transaction_version: 2 where each transaction has an epoch of its own (KIP-890).
+    """
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    transaction_version: int = 0
 
 
 class Batch(NamedTuple):
@@ -86,16 +106,20 @@ class ProducerState:
         self._disk = disk
         self._directory = directory
         self._snapshots: list[int] = []  # their offsets, ascending
+        self._ongoing: dict[int, None] = {}  # producer ids with an open transaction, by its first offset
+        self._decided: deque[tuple[int, int]] = deque()  # (marker's offset, first offset), not replicated yet
 
     # -- one batch
 
     def check(self, header: BatchHeader) -> Appended | None:
         """Check a producer's batch before it is appended. Returns where it was appended if it was before; None if it
-        comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH.
+        comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH; INVALID_TXN_STATE for a batch without
+        the transactional bit while a transaction is open.
         """
         producer = self.producers.get(header.producer_id)
         if producer is None:
             return None
+        self.check_epoch(header.producer_id, header.producer_epoch)
         first, last = header.base_sequence, header.last_sequence
         if header.producer_epoch == producer.epoch:
             for known in producer.batches:
@@ -105,22 +129,49 @@ class ProducerState:
                         base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset
                     )
             if first == (producer.last_sequence + 1) & MAX_SEQUENCE:
+                self._check_open(header)
                 return None
             what = f"sent sequence number {first} after {producer.last_sequence}"
-        elif header.producer_epoch > producer.epoch:
+        else:
             if first == 0:
+                self._check_open(header)
                 return None
             what = f"begins epoch {header.producer_epoch} with {first} instead of 0"
-        else:
-            what = f"sent epoch {header.producer_epoch}, but {producer.epoch} is in use"
-            raise KafkaError(Error.INVALID_PRODUCER_EPOCH, f"producer {header.producer_id} {what}")
         raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id} {what}")
 
-    def replay(self, header: BatchHeader) -> None:
-        """Take a batch of the log into account, in the order of the log. Its leader has checked it."""
+    def _check_open(self, header: BatchHeader) -> None:
+        if header.producer_id in self._ongoing and not header.transactional:
+            what = f"producer {header.producer_id} sent a batch without a transaction, and has one open"
+            raise KafkaError(Error.INVALID_TXN_STATE, what)
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """Check what a coordinator writes for a producer. Errors: INVALID_PRODUCER_EPOCH."""
+        producer = self.producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
+            what = f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is in use"
+            raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
+
+    def check_marker(self, marker: Marker) -> None:
+        """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
+        (KIP-890, KIP-1228); a marker that comes again after its transaction's end may have the same one.
+
+        Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        again = marker.producer_id not in self._ongoing or marker.producer_epoch == MAX_EPOCH
+        newer_by = 1 if marker.transaction_version >= 2 and not again else 0
+        self.check_epoch(marker.producer_id, marker.producer_epoch - newer_by)
+        producer = self.producers.get(marker.producer_id)
+        if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
+            what = f"coordinator epoch {marker.coordinator_epoch} after {producer.coordinator_epoch}"
+            raise KafkaError(Error.TRANSACTION_COORDINATOR_FENCED, what)
+
+    def replay(self, header: BatchHeader, marker: EndTransaction | None) -> Aborted | None:
+        """Take a batch of the log into account, in the order of the log. Its leader has checked it. marker: what it
+        holds if it is a control batch. Returns the transaction that it aborts, if that has records here.
+        """
         self.end_offset = header.next_offset
-        if header.producer_id < 0:
-            return
+        if header.producer_id < 0 or (header.control and marker is None):
+            return None
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)
@@ -128,22 +179,47 @@ class ProducerState:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
         producer.timestamp = header.max_timestamp
-        if header.control:
-            producer.transaction_first_offset = None
-            return
+        if marker is not None:
+            return self._end(producer, header, marker)
         producer.batches.append(
             Batch(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
         )
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
+            self._ongoing[header.producer_id] = None
+        return None
+
+    def _end(self, producer: Producer, header: BatchHeader, marker: EndTransaction) -> Aborted | None:
+        producer.coordinator_epoch = marker.coordinator_epoch
+        first_offset, producer.transaction_first_offset = producer.transaction_first_offset, None
+        if first_offset is None:
+            return None
+        del self._ongoing[header.producer_id]
+        self._decided.append((header.base_offset, first_offset))
+        next_open = self._first_open()
+        stable = header.next_offset if next_open is None else next_open
+        return None if marker.committed else Aborted(header.producer_id, first_offset, header.base_offset, stable)
+
+    def _first_open(self) -> int | None:
+        return self.producers[next(iter(self._ongoing))].transaction_first_offset if self._ongoing else None
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Where the first transaction begins that is open, or whose marker is not replicated yet. high_watermark: it
+        never goes back.
+        """
+        while self._decided and self._decided[0][0] < high_watermark:
+            self._decided.popleft()
+        offsets = (self._first_open(), *(first_offset for _, first_offset in self._decided))
+        return min((offset for offset in offsets if offset is not None), default=None)
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
         """Take a segment's batches below an offset into account, as far as they were not yet. Yields the bytes read."""
         start = self.end_offset
         if start < up_to_offset:
-            for _, header in segment.headers(segment.position_before(start), up_to_offset):
+            for position, header in segment.headers(segment.position_before(start), up_to_offset):
                 if header.last_offset >= start:
-                    self.replay(header)
+                    marker = decode_end_transaction(segment.batch(position, header)) if header.control else None
+                    self.replay(header, marker)
                     yield BATCH_OVERHEAD
             self.end_offset = max(self.end_offset, up_to_offset)
 
@@ -152,7 +228,7 @@ class ProducerState:
         expired = [
             producer_id
             for producer_id, producer in self.producers.items()
-            if producer.transaction_first_offset is None and now_ms - producer.timestamp >= expiration_ms
+            if producer_id not in self._ongoing and now_ms - producer.timestamp >= expiration_ms
         ]
         for producer_id in expired:
             del self.producers[producer_id]
@@ -172,7 +248,7 @@ class ProducerState:
 
     def load(self, up_to_offset: int, log_start_offset: int) -> None:
         """Begin with the newest readable snapshot up to an offset, or with nothing: end_offset says how far."""
-        self.producers, self.end_offset = {}, log_start_offset
+        self._begin(log_start_offset)
         for offset in reversed(self._snapshots):
             if offset <= up_to_offset:
                 try:
@@ -181,6 +257,9 @@ class ProducerState:
                     self._remove(offset)
                     continue
                 self.end_offset = max(offset, log_start_offset)
+                firsts = {each: producer.transaction_first_offset for each, producer in self.producers.items()}
+                ongoing = sorted((first, each) for each, first in firsts.items() if first is not None)
+                self._ongoing = {producer_id: None for _, producer_id in ongoing}
                 return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
@@ -191,9 +270,14 @@ class ProducerState:
 
     def reset(self, offset: int) -> None:
         """The log is empty and goes on at an offset."""
-        self.producers, self.end_offset = {}, offset
+        self._begin(offset)
         for snapshot in list(self._snapshots):
             self._remove(snapshot)
+
+    def _begin(self, offset: int) -> None:
+        self.producers, self.end_offset = {}, offset
+        self._ongoing.clear()
+        self._decided.clear()
 
     def _remove(self, offset: int) -> None:
         self._snapshots.remove(offset)

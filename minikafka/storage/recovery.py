@@ -30,12 +30,14 @@ from minikafka.storage.segment import (
     LOG,
     MAX_RELATIVE_OFFSET,
     TIME_INDEX,
+    TRANSACTION_INDEX,
     Segment,
     file_name,
     offset_in,
     with_ends,
 )
 from minikafka.trace import Reason
+from minikafka.wire.control_records import decode_end_transaction
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, MAGIC, MAGIC_AT, BatchHeader, check_crc, crc_matches, read_header
 
@@ -67,7 +69,7 @@ class Recovery:
     """The recovery of one log: see Log.recover."""
 
     def __init__(
-        self, log: Log, budget_bytes: int, tell: Callable[[str], object], clean: bool, committed: int | None
+        self, log: Log, budget_bytes: int, tell: Callable[[str], object], clean: bool, committed: range | None
     ) -> None:
         self._log = log
         self._budget_bytes = budget_bytes
@@ -114,8 +116,9 @@ class Recovery:
                 f"{log.directory}/{file_name(orphan, LOG)} is missing, and its index is there: the records in it, if "
                 "there were any, are lost"
             )
+        of_logs = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
         for name, offset in names.items():
-            if (offset in orphans and name.endswith((INDEX, TIME_INDEX))) or name.endswith(_LEFTOVERS):
+            if (offset not in found and name.endswith(of_logs)) or name.endswith(_LEFTOVERS):
                 log.disk.remove(f"{log.directory}/{name}")
         log.segments = [log.open_segment(offset) for offset in found or [log.log_start_offset]]
         return {offset for offset in found for kind in (INDEX, TIME_INDEX) if file_name(offset, kind) not in names}
@@ -148,7 +151,10 @@ class Recovery:
         where = None if part.suspect else _go_to(segment, log.recovery_point)
         if where is None:
             segment.truncate_indexes(segment.base_offset)
+            if log.producers.end_offset > segment.base_offset:
+                yield from log.replay_producers(segment.base_offset)
         part.position, part.next_offset = where or (0, segment.base_offset)
+        segment.aborted.truncate(part.next_offset)
         why = yield from self._note_batches(part)
         if why:
             self._cut(part, why)
@@ -184,7 +190,8 @@ class Recovery:
                 segment.note(part.position + at, header)
                 log.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.base_offset >= log.producers.end_offset:
-                    log.producers.replay(header)
+                    marker = decode_end_transaction(piece[at : at + header.size_bytes]) if header.control else None
+                    log.note_producer(segment, header, marker)
                 at += header.size_bytes
                 part.next_offset = header.next_offset
             part.position += at
@@ -229,7 +236,7 @@ class Recovery:
         """Refuse the log, unless only its last batch is torn, and never was committed."""
         assert self._committed is not None
         more = not part.synced and part is not self._parts[-1]
-        if more or part.next_offset < self._committed or _whole_batch_in(part.segment, part.position):
+        if more or part.next_offset < self._committed.stop or _whole_batch_in(part.segment, part.position):
             raise unusable(
                 part.segment.path(LOG), f"is damaged at offset {part.next_offset}: {why}. Put a good copy back"
             )
@@ -251,8 +258,9 @@ class Recovery:
         log = self._log
         log.log_end_offset = end = self._parts[-1].next_offset
         first = log.segments[0]
-        if self._committed is not None and (end < self._committed or first.base_offset > 0):
-            has = f"has offsets {first.base_offset} to {end} of 0 to {self._committed}"
+        wanted = self._committed
+        if wanted is not None and (end < wanted.stop or first.base_offset > wanted.start):
+            has = f"has offsets {first.base_offset} to {end} of {wanted.start} to {wanted.stop}"
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
         self._settle_start(asked_start_offset)
         if self._clean:

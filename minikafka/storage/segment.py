@@ -2,7 +2,8 @@
 
 `00000000000000000042.log` begins at offset 42, its base offset, and holds record batches one behind the other, just
 as they travel. Only the newest segment of a log is written to; a closed one never changes again. The indexes are
-sparse (see index.py), so a search ends with reading batch headers until the one that is wanted.
+sparse (see index.py), so a search ends with reading batch headers until the one that is wanted. A third one, of aborted
+transactions, is there if the segment has a marker that aborts one (transaction_index.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from struct import Struct
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
 from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Entry, Index
+from minikafka.storage.transaction_index import TransactionIndex
 from minikafka.trace import Reason
 from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
@@ -21,8 +23,8 @@ from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
-LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
-FILES = (LOG, INDEX, TIME_INDEX)
+LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
+FILES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 _HEADER_COST = 3  # reading a batch's header takes about as long as looking at so many records
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
@@ -63,15 +65,16 @@ class Segment:
         self._suffix = suffix
         self.index = Index(disk, self.path(INDEX), OFFSET_ENTRY)
         self.time_index = Index(disk, self.path(TIME_INDEX), TIME_ENTRY)
+        self.aborted = TransactionIndex(disk, self.path(TRANSACTION_INDEX))
         self.log = disk.open(self.path(LOG))  # last, because it is what makes a segment
-        self._files = (self.log, self.index, self.time_index)
+        self._files = (self.log, self.index, self.time_index, self.aborted)
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
         self._bytes_since_index_entry = 0
         self._next_reads: dict[int, int] = {}  # where the last reads ended: offset -> position
 
     def path(self, kind: str) -> str:
-        """The path of one of its files: LOG, INDEX or TIME_INDEX."""
+        """The path of one of its FILES."""
         return f"{self._directory}/{file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
@@ -187,16 +190,20 @@ class Segment:
         without a log means that somebody else removed it.
         """
         self.close()
-        for kind in reversed(FILES):
-            self._disk.remove(self.path(kind))
+        for path in reversed(self._paths()):
+            self._disk.remove(path)
 
     def rename(self, suffix: str) -> None:
         """Give the files another suffix, the log first. The segment has to be opened anew to be used."""
         self.close()
-        olds = [self.path(kind) for kind in FILES]
+        olds = self._paths()
         self._suffix = suffix
-        for kind, old in zip(FILES, olds, strict=True):
-            self._disk.rename(old, self.path(kind))
+        for old, new in zip(olds, self._paths(), strict=True):
+            self._disk.rename(old, new)
+
+    def _paths(self) -> list[str]:
+        """Of the files that are there, the log first."""
+        return [self.path(kind) for kind in FILES if kind != TRANSACTION_INDEX or self.aborted.exists]
 
     def truncate(self, position: int) -> None:
         """Cut off the batches from `position` on."""
@@ -206,6 +213,7 @@ class Segment:
         except KafkaError:  # the indexes are damaged: they are built anew
             self.truncate_indexes(self.base_offset)
             self.reindex(first_lost.base_offset)
+        self.aborted.truncate(first_lost.base_offset)
         self.log.truncate(position)
 
     def reindex(self, up_to_offset: int) -> tuple[int, int]:

@@ -18,7 +18,10 @@ from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pipeline import PipelinePlay
 from minikafka.theatre.play import Play, fold
+from minikafka.theatre.quorum import QuorumPlay
 from minikafka.theatre.rebalance import RebalancePlay
+from minikafka.theatre.replica_set import ReplicaSetPlay
+from minikafka.theatre.sweep import SweepPlay
 from minikafka.theatre.text import readable
 from minikafka.theatre.watermark import WatermarkPlay
 from minikafka.trace import Event
@@ -28,7 +31,8 @@ __all__ = ["PLAYS", "Picture", "fitting", "picture"]
 PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
-        CommitPlay, LagPlay, LogPlay, MicroBatchPlay, PartitionerPlay, PipelinePlay, RebalancePlay, WatermarkPlay,
+        CommitPlay, LagPlay, LogPlay, MicroBatchPlay, PartitionerPlay, PipelinePlay, QuorumPlay,
+        RebalancePlay, ReplicaSetPlay, SweepPlay, WatermarkPlay,
     )
 }
 
@@ -52,15 +56,18 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
 
 
 def fitting(trace: Sequence[Event]) -> str:
-    """The name of the picture that fits what happened: effects outside Kafka show the commit point; records that were
-    only written, over several partitions, the partitioner.
+    """The name of the picture that fits what happened: effects outside Kafka show the commit point; an election the
+    replicas; records that were only written, over several partitions, the partitioner.
     """
-    if any(event.kind == "EffectWritten" for event in trace):
+    kinds = {event.kind for event in trace}
+    if "EffectWritten" in kinds:
         return "commit"
-    if any(event.kind == "RebalanceStarted" for event in trace):
+    if "RebalanceStarted" in kinds:
         return "rebalance"
-    read = any(event.kind in ("RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted") for event in trace)
-    if not read and any(event.kind in ("BatchRetried", "SendFailed") for event in trace):
+    if any(event.kind == "LeaderElected" and not event.detail["topic"].startswith("__") for event in trace):
+        return "replica-set"
+    read = kinds & {"RecordsPolled", "PositionReset", "FetchRefused", "SegmentDeleted"}
+    if not read and kinds & {"BatchRetried", "SendFailed"}:
         return "pipeline"
     spread = any(event.kind == "PartitionChosen" and event.detail["partitions"] > 1 for event in trace)
     return "partitioner" if spread and not read else "log"

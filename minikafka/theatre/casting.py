@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from minikafka.theatre.play import Story
 from minikafka.trace import Event
+
+
+class OfTopic(Story):
+    """A story of some partitions of a topic and, where it names one, of a single group."""
+
+    topic = group = ""
+    chosen: Sequence[int] = ()
+    groups: Mapping[str, str] = {}  # client -> its group
+
+    def choose(self, trace: Sequence[Event], topic: str | None, *telling: Sequence[Event]) -> list[Event]:
+        """The events of the topic that is named; else of the one that the first of these events are most about."""
+        self.topic = topic or next(filter(None, map(busiest_topic, [*telling, trace])), "")
+        return [event for event in trace if event.detail.get("topic") == self.topic]
+
+    def parts_of(self, event: Event) -> list[int]:
+        """Those of its partitions that an event lists."""
+        return [number for topic, number in event.detail["partitions"] if topic == self.topic and number in self.chosen]
+
+    def is_mine(self, event: Event) -> bool:
+        d, groups = event.detail, {event.detail.get("group"), self.groups.get(event.node)}
+        if d.get("topic", self.topic) != self.topic or (self.group and groups - {None, self.group}):
+            return False
+        return d["partition"] in self.chosen if "partition" in d else bool(self.chosen)
 
 
 def busiest_topic(trace: Sequence[Event]) -> str:
@@ -34,11 +58,11 @@ def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
     return {event.node: event.detail["group"] for event in trace if event.kind in speak}
 
 
-
 def letters(keys: Iterable[str | None]) -> dict[str | None, str]:
     """One to three letters for each key, different as far as three letters go: alice -> a, customer-17 -> 17."""
     texts = sorted({key for key in keys if key is not None})
-    common = _shared(texts[0], texts[-1]) if len(texts) > 1 else ""
+    first, last = (texts[0], texts[-1]) if len(texts) > 1 else ("", "")  # what both begin with, all others do too
+    common = next(first[:n] for n in range(len(first), -1, -1) if last.startswith(first[:n]))
     while common and (common[-1].isdigit() or (common[-1].isalnum() and len(common) < 4)):
         common = common[:-1]
     rests = {text: text[len(common) :] or text for text in texts}
@@ -53,9 +77,3 @@ def legend(known: dict[str | None, str], most: int = 6) -> str:
     """a alice · b bob, where it says more than the letters do and is short enough to read."""
     pairs = [f"{letter} {key}" for key, letter in known.items() if key is not None and letter != key]
     return "keys: " + " · ".join(pairs) if pairs and len(pairs) <= most else ""
-
-
-def _shared(first: str, last: str) -> str:
-    """What the first and the last of a sorted list begin with, all others begin with too."""
-    same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[:same]

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.commit_story import CommitStory
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fitting, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, Place, fitting, text_width
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.log_story import lane_of
-from minikafka.theatre.play import Play
+from minikafka.theatre.play import Play, Space
 from minikafka.theatre.row import Reader, Row, Style, columns, lines_needed
 from minikafka.theatre.text import dotted
 
 BOX = 24  # height of a record's effect
+LEFT = {WIDE: 124, NARROW: 96}  # where records begin: the rows' names stand before them, as the lanes' do
 LAMPS, HEAD = 22, 51  # heights above the records: of the lamps; of the committed offset and of what a crash would do
 MOST_WRONG = 4  # records that went wrong and are drawn in a log that is longer than the page
 
@@ -64,24 +65,24 @@ class CommitPlay(Play):
             if ends:
                 row.span(name, ends, _named(name, space, d.asks))
         row.draw()
-        self._effects(d, row, space)
+        colours = self.cast["readers"]
+        holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
+        for number, (offset, up_to) in enumerate(row.columns):
+            if up_to - offset == 1:
+                _effect(d, row, row.x + number * row.pitch, offset, space, holder.get(offset))
         self._captions(d, row, space)
         below = LAMPS + self._style(d).height(self.call_outs[d.width])
         self.lanes.draw(d, below, self._lanes(space), scene["step"])
 
-    def _left(self, d: Drawing) -> int:
-        """Where the records begin: the rows' names stand before them, as the lanes' do."""
-        return 96 if d.narrow else 124
-
     def _pitch(self, d: Drawing) -> int:
-        room = d.width - self._left(d) - 2
+        room = d.width - LEFT[d.width] - 2
         return next((p for p in (94, 78, 62, 47) if (self.cast["most"] + 1.2) * p <= room), 40 if d.narrow else 47)
 
     def _style(self, d: Drawing) -> Style:
         return Style(True, 44 if self._pitch(d) >= 94 else 30, 92 if self.again else 66)
 
     def _row(self, d: Drawing, scene: Scene) -> CommitRow:
-        space, pitch, left = scene["space"], self._pitch(d), self._left(d)
+        space, pitch, left = scene["space"], self._pitch(d), LEFT[d.width]
         placed = [reader for reader in space["readers"] if reader["next"] is not None]
         readers = [_reader(reader, self.cast["readers"][reader["name"]]) for reader in placed]
         whole = 1.25 * text_width("k" * self.longest_key, 13.5, mono=True) <= pitch - 5
@@ -89,14 +90,6 @@ class CommitPlay(Play):
         space = space | {"log": space["log"] | {"records": records}}
         place = (left, LAMPS, d.width - left - 2)
         return CommitRow(d, space, place, pitch, scene["number"], readers, self._style(d))
-
-    def _effects(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
-        """Under each record what became of it."""
-        colours = self.cast["readers"]
-        holder = {o: colours[reader["name"]] for reader in space["readers"] for o in reader["in_hand"]}
-        for number, (offset, up_to) in enumerate(row.columns):
-            if up_to - offset == 1:
-                _effect(d, row, row.x + number * row.pitch, offset, space, holder.get(offset))
 
     def _captions(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
         """What the rows are; and above them, whether anything went wrong so far."""
@@ -128,8 +121,8 @@ class CommitPlay(Play):
 class CommitRow(Row):
     """A partition with the group's committed offset, and a row of effects right under the records."""
 
-    def __init__(self, d: Drawing, space: dict[str, Any], place: tuple[float, float, float], pitch: float, now: int,
-                 readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
+    def __init__(self, d: Drawing, space: Space, place: Place, pitch: float, now: int, readers: Sequence[Reader],
+                 style: Style) -> None:  # fmt: skip
         self.committed: int | None = space["committed"]
         super().__init__(d, space["log"], place, pitch, now, readers, style)
         self.cells_y, self.values = self.y + HEAD, style.cell > 30
@@ -184,6 +177,7 @@ def _name(record: list[Any], whole: bool) -> str:
 
 
 def _effect(d: Drawing, row: CommitRow, x: float, offset: int, space: dict[str, Any], holder: str | None) -> None:
+    """Under a record what became of it."""
     key, numbers, skipped = f"effect/{offset}", space["effects"].get(str(offset), []), space["skipped"]
     y, w, above, wide = row.effects_y, row.pitch - 5, row.cells_y, row.pitch > 65
     if str(offset) in skipped:

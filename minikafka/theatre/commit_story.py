@@ -9,22 +9,22 @@ it is a duplicate when its effect is written a second time.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minikafka.theatre.casting import busiest_group, busiest_topic, groups_of_members
-from minikafka.theatre.log_story import LogStory, lane_of
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
-from minikafka.theatre.text import capital
+from minikafka.theatre.casting import busiest_group, busiest_partitions, groups_of_members
+from minikafka.theatre.log_story import LogStory
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
+from minikafka.theatre.text import capital, listed
 from minikafka.trace import Event
 
 HOW = {"auto": "Auto-commit: ", "close": "On closing, ", "revoke": "Before it gives the partition up, "}
+READ = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
 SAYS = {
-    **LogStory.says,
-    "EffectWritten": Says("{node} writes record {record} to {table}{twice}."),
+    **{kind: says for kind, says in LogStory.says.items() if kind != "SegmentRolled"},  # no story of this picture
+    "EffectWritten": Says("{node} writes record {record} to {table}{twice}.", first="first effect"),
     "CommitSent": Says("{by}{node} asks the coordinator to note offset {asked} for the group."),
-    "CommitFailed": Says("{node} could not commit: {error}.", "{error}", True),
+    "CommitFailed": Says("{node} could not commit: {error}.", "{error}", True, mark=("{lane}", "refused", True)),
     "OffsetsExpired": Says("The committed offset of group {group} has expired: it is deleted.", "the commit expires",
                            True, mark=("commits", "expired", True)),
     "GroupDeleted": Says("Group {group} is deleted, with its commits.", "the group is deleted",
@@ -37,22 +37,22 @@ SAYS = {
 
 
 class CommitStory(LogStory):
-    name = "commit"
+    name, title = "commit", "The commit point"
     says = SAYS
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partition: int | None = None,
                  group: str | None = None, table: str | None = None, **options: Any) -> None:  # fmt: skip
         commits = [event for event in trace if event.kind == "OffsetCommitted"]
-        topic = topic or busiest_topic(commits) or busiest_topic([e for e in trace if e.kind == "RecordsPolled"])
-        topic = topic or busiest_topic(trace)
-        mine = [event for event in trace if event.detail.get("topic") == topic]
-        partition = _busiest(mine) if partition is None else partition
-        super().__init__(trace, topic=topic, partitions=[partition], **options)
-        self.group = group or busiest_group(trace, topic)
+        mine = self.choose(trace, topic, commits, [event for event in trace if event.kind == "RecordsPolled"])
+        if partition is None:
+            partition = (busiest_partitions([e for e in mine if e.kind in READ] or mine, 1) or [0])[0]
+        super().__init__(trace, topic=self.topic, partitions=[partition], **options)
+        self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
         tables = [event.detail["table"] for event in trace if event.kind == "EffectWritten"]
         self.table = table or (tables[0] if tables else "")
-        self.title = f"{self.group or 'A reader'} and partition {partition} of {topic}" if topic else "The commit point"
+        if self.topic:
+            self.title = f"{self.group or 'A reader'} and partition {partition} of {self.topic}"
         self.committed: int | None = None
         self.commit: tuple[str, int] | None = None  # id of the event that moved it
         self.under_way: dict[str, int] = {}  # reader -> offset of a commit that has no answer yet
@@ -74,13 +74,11 @@ class CommitStory(LogStory):
         log = self._log(self.chosen[0])
         places = [reader.next[log.partition] for reader in readers if log.partition in reader.next]
         repeated = [offset for offset, numbers in self.effects.items() if len(numbers) > 1]
-        return self.shown("topic", "group") | {
+        return picked(self, "topic", "group") | {
             "log": log.space([*places, self.committed or 0, *self.skipped, *repeated]),
             "committed": self.committed,
             "readers": [
-                {
-                    "name": reader.name,
-                    "state": reader.state,
+                picked(reader, "name", "state") | {
                     "next": reader.next.get(log.partition),
                     "in_hand": sorted(self.in_hand.get(reader.name, ())),
                     "commits": self.under_way.get(reader.name),
@@ -117,13 +115,14 @@ class CommitStory(LogStory):
     def is_mine(self, event: Event) -> bool:
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
             return True
-        if event.detail.get("group", self.group) != self.group:
-            return False
-        if self.groups.get(event.node, self.group) != self.group:
-            return False
         if event.kind.startswith("Node") and event.node in self.groups and event.node not in self.readers:
             return False  # a member that reads other partitions
+        if event.kind in ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost") and not self.parts_of(event):
+            return False
         return super().is_mine(event)
+
+    def details(self, event: Event) -> dict[str, Any]:
+        return super().details(event) | {"mine": self.chosen[0], "group": self.group}
 
     # -- handed over, done
 
@@ -144,7 +143,9 @@ class CommitStory(LogStory):
         else:
             for offset in offsets:
                 self._done(offset)
-        what = records(offsets) + self._value(offsets)
+        record = self._log(self.chosen[0]).records.get(offsets[0])
+        short = len(offsets) == 1 and record and record[3] and len(record[3]) <= 24
+        what = records(offsets) + (f" (“{record[3]}”)" if record and short else "")
         told.sentence = f"{event.node} is handed {what}: its next one is {d['position']}."
         if again:
             told.sentence += f" {capital(records(again))} had been handed over before."
@@ -153,10 +154,6 @@ class CommitStory(LogStory):
                 told.light = self._light(again, "twice")
             told.because = self.commit or told.because
         return self._with_skipped(told, skipped, "never read")
-
-    def _value(self, offsets: Sequence[int]) -> str:
-        record = self._log(self.chosen[0]).records.get(offsets[0])
-        return f" (“{record[3]}”)" if len(offsets) == 1 and record and record[3] and len(record[3]) <= 24 else ""
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
         mine = {"table": self.table, "topic": self.topic, "partition": self.chosen[0]}
@@ -169,7 +166,6 @@ class CommitStory(LogStory):
                 held.remove(offset)
         twice = " again: it is there twice" if times == 2 else f" yet again: it is there {times} times"
         told = self.tell(event, record=offset, twice=twice * (times > 1), mark=("effects", str(offset), times > 1))
-        told.chapter = self.once("first effect")
         if times > 1:
             told.chapter, told.trouble = self.once(f"duplicate of {offset}") and "duplicate", True
             told.light = self._light([offset], "twice")
@@ -198,13 +194,10 @@ class CommitStory(LogStory):
         self.under_way[event.node], self.asked[offset] = offset, event.id
         return self.tell(event, by=HOW.get(d["how"], ""), asked=offset)
 
-    def _see_CommitAcknowledged(self, event: Event, d: Detail) -> Told | None:
+    def _do_CommitAcknowledged(self, event: Event, d: Detail) -> None:
         self.under_way.pop(event.node, None)
-        return QUIETLY
 
-    def _see_CommitFailed(self, event: Event, d: Detail) -> Told | None:
-        self.under_way.pop(event.node, None)
-        return self.tell(event, mark=(lane_of(event.node), "refused", True))
+    _do_CommitFailed = _do_CommitAcknowledged
 
     def _see_OffsetCommitted(self, event: Event, d: Detail) -> Told | None:
         if d["offset"] == self.committed:
@@ -214,21 +207,16 @@ class CommitStory(LogStory):
         sentence = f"The coordinator notes it: group {self.group} has committed {d['offset']}"
         sentence += f", which is behind {before}." if before is not None and d["offset"] < before else "."
         if self.table and held:
-            sentence += f" {capital(records(held))} {_are(held)} in hand and not yet in {self.table}."
+            sentence += f" {_these_are(held)} in hand and not yet in {self.table}."
         told = Told(sentence, self.once("first commit"), because=self.asked.get(d["offset"]),
                     marks=self.mark("commits", str(d["offset"])))  # fmt: skip
         return self._with_skipped(told, self._settle())
 
-    def _see_OffsetsExpired(self, event: Event, d: Detail) -> Told:
+    def _do_OffsetsExpired(self, event: Event, d: Detail) -> None:
         self.committed = self.began = None
         self.commit = event.id
-        return self.tell(event, group=self.group)
 
-    _see_GroupDeleted = _see_OffsetsExpired
-
-    def _see_SegmentRolled(self, event: Event, d: Detail) -> Told:
-        super()._see_SegmentRolled(event, d)
-        return QUIETLY  # no story of this picture
+    _do_GroupDeleted = _do_OffsetsExpired
 
     # -- readers come and go
 
@@ -243,22 +231,14 @@ class CommitStory(LogStory):
         told.because = told.because or self.commit
         return self._with_skipped(self._with_skipped(told, skipped, "never read"), self._settle())
 
-    def _is_given(self, d: Detail) -> bool:
-        return any((topic, number) == (self.topic, self.chosen[0]) for topic, number in d["partitions"])
-
-    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
-        if not self._is_given(d):
-            return None
+    def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told:
         self._reader(event.node)
-        return self.tell(event, mine=self.chosen[0], because=self.crashed)
+        return self.tell(event, because=self.crashed)
 
-    def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
-        if not self._is_given(d):
-            return None
+    def _do_PartitionsRevoked(self, event: Event, d: Detail) -> None:
         self._reader(event.node).next.pop(self.chosen[0], None)
-        return self.tell(event, mine=self.chosen[0])
 
-    _see_PartitionsLost = _see_PartitionsRevoked
+    _do_PartitionsLost = _do_PartitionsRevoked
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> Told:
         return self.tell(event, who=d.get("client") or d["member"], because=self.crashed)
@@ -283,7 +263,7 @@ class CommitStory(LogStory):
         if under_way is not None and under_way != self.committed:
             told.sentence += f" Its commit of {under_way} may be on its way."
         if not held and done and self.table:
-            told.sentence += f" {capital(records(sorted(done)))} {_are(done)} in {self.table} and not committed."
+            told.sentence += f" {_these_are(sorted(done))} in {self.table} and not committed."
 
     # -- who will never be read
 
@@ -310,7 +290,7 @@ class CommitStory(LogStory):
 
     def _with_skipped(self, told: Told, skipped: list[int], why: str = "committed, and never done") -> Told:
         if skipped:
-            told.sentence += f" {capital(records(skipped))} {_are(skipped)} lost: {why}."
+            told.sentence += f" {_these_are(skipped)} lost: {why}."
             told.trouble = True
             told.chapter = "lost"
             told.marks += self.mark("effects", f"{skipped[0] if len(skipped) == 1 else len(skipped)} lost", True)
@@ -319,29 +299,18 @@ class CommitStory(LogStory):
 
     def _light(self, offsets: Sequence[int], lamp: str) -> list[str]:
         """The first time, the keys of what the picture is about: these records, what became of them, and the lamp."""
-        if not self.once(f"light on {lamp}"):
-            return []
         p = self.chosen[0]
         keys = [key for o in offsets for key in (f"record/{p}/{o}", f"effect/{o}", f"effect/{o}/2")]
-        return [*keys, f"lamp/{lamp}", f"boundary/{p}/committed", f"reader/{p}", "row"]
+        return self.first(f"light on {lamp}", *keys, f"lamp/{lamp}", f"boundary/{p}/committed", f"reader/{p}", "row")
 
 
 def records(offsets: Sequence[int]) -> str:
     """record 4 · records 4 and 6 · records 4 to 6"""
-    first, last = offsets[0], offsets[-1]
-    if len(offsets) == 1:
-        return f"record {first}"
-    if last - first + 1 == len(offsets):
-        return f"records {first} {'and' if len(offsets) == 2 else 'to'} {last}"
-    return f"records {', '.join(map(str, offsets[:-1]))} and {last}" if len(offsets) <= 6 else f"{len(offsets)} records"
+    first, last, count = offsets[0], offsets[-1], len(offsets)
+    if 2 < count == last - first + 1:
+        return f"records {first} to {last}"
+    return f"record{'s' * (count > 1)} {listed(offsets)}" if count <= 6 else f"{count} records"
 
 
-def _are(offsets: Sequence[int]) -> str:
-    return "is" if len(offsets) == 1 else "are"
-
-
-def _busiest(mine: Sequence[Event]) -> int:
-    """The partition that most happens to, of those that are read."""
-    read = [event for event in mine if event.kind in ("RecordsPolled", "OffsetCommitted", "EffectWritten")]
-    counts = Counter(e.detail["partition"] for e in read or mine if isinstance(e.detail.get("partition"), int))
-    return min(counts, key=lambda number: (-counts[number], number)) if counts else 0
+def _these_are(offsets: Sequence[int]) -> str:
+    return f"{capital(records(offsets))} {'is' if len(offsets) == 1 else 'are'}"

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 Shape = dict[str, Any]
+Point = tuple[float, float]
+Place = tuple[float, float, float]  # x, y, width
 
 # Two layouts: the width each is designed for. The player stretches them by at most a fifth (stage.js: LEAST, MOST).
 WIDE, NARROW = 920, 560
@@ -19,7 +21,7 @@ WIDE, NARROW = 920, 560
 NUMBERS = ("x", "y", "w", "h", "x2", "y2", "r", "size", "weight", "width", "fade", "of", "from_x", "from_y", "room")
 WORDS = (
     "kind", "fill", "line", "dash", "anchor", "text", "mono", "tip", "d", "arrow", "halo", "more", "below", "ink",
-    "act", "same",
+    "act", "same", "onto",
 )  # fmt: skip
 
 LEAST_STRETCH = 0.8  # stage.js: LEAST; it brings places nearer to each other, but text keeps its size
@@ -42,12 +44,7 @@ PALETTE = {
     "actor4": ("#8f3f7f", "#cf86bf"),
     "actor5": ("#7cc4ee", "#a9dcf7"),
     "actor6": ("#6b5b2a", "#b8a56a"),
-    "on1": ("#ffffff", "#101418"),
-    "on2": ("#1b1f24", "#101418"),
-    "on3": ("#ffffff", "#101418"),
-    "on4": ("#ffffff", "#101418"),
-    "on5": ("#1b1f24", "#101418"),
-    "on6": ("#ffffff", "#101418"),
+    **{f"on{actor}": ("#1b1f24" if actor in (2, 5) else "#ffffff", "#101418") for actor in range(1, COLOURS + 1)},
     "trouble": ("#b3470a", "#ff9b6b"),
     "said": ("#fff8e6", "#322c1a"),
     "saidline": ("#e3c77a", "#77642f"),
@@ -110,7 +107,8 @@ class Drawing:
     step: which step's shapes are drawn now; of=... says which step made a shape, so that hovering finds its cause and
     the step that is shown stands out. tip: what hovering says. from_x, from_y: where a new shape flies in from. room:
     a text that is wider in the learner's font is cut. act: what a click on the shape does to a live run ("freeze a").
-    same: shapes of one thing, a record say, share it: hovering one marks all.
+    same: shapes of one thing, a record say, share it: hovering one marks all. onto: a lever that is dragged, onto one
+    of the things whose names begin so ("0" and a slash: the records of partition 0).
     asks: a prediction about what comes is open, so nothing says it.
     """
 
@@ -189,8 +187,8 @@ class Drawing:
     def disc(self, key: str, x: float, y: float, r: float, letter: str, number: int, size: float, **more: Any) -> None:
         """An actor: its letter on its colour."""
         self.circle(key, x, y, r, actor_colour(number), **more)
-        self.text(key + "/word", x, y + size * 0.36, letter, f"on{number % COLOURS + 1}", size=size, bold=True,
-                  anchor="middle")  # fmt: skip
+        ink = f"on{number % COLOURS + 1}"
+        self.text(key + "/word", x, y + size * 0.36, letter, ink, size=size, bold=True, anchor="middle")
 
     def cell(self, key: str, x: float, y: float, w: float, h: float, text: str = "", more: str = "", below: str = "",
              fill: str = "cell", line: str = "rule", ink: str = "ink", **more_attributes: Any) -> None:  # fmt: skip
@@ -200,10 +198,16 @@ class Drawing:
         words = {"text": text or None, "more": fit(more, w * 0.82 - 8, 12.5) or None, "below": below or None}
         self.add(key, "cell", x=x, y=y, w=w, h=h, r=5, fill=fill, line=line, ink=ink, **words, **more_attributes)
 
-    def slot(self, key: str, x: float, y: float, w: float, h: float, offset: int) -> None:
+    def slot(self, key: str, x: float, y: float, w: float, h: float, offset: int, same: str | None = None) -> None:
         """The empty place at a log's end."""
         self.cell(key, x, y, w, h, below=str(offset), fill="none", line="ink", dash="2 3", weight=600,
-                  tip=f"the next record gets offset {offset}")  # fmt: skip
+                  tip=f"the next record gets offset {offset}", same=same)  # fmt: skip
+
+    def wire(self, key: str, x: float, y: float, who: str, cut: bool) -> None:
+        """The lever on a link of a live run: a click cuts it, a second one heals it."""
+        act, ink = f"{'heal' if cut else 'cut'} {who}", "paper" if cut else "quiet"
+        self.circle(key, x, y, 7, "trouble" if cut else "wash", "quiet", act=act, tip=f"{act}'s network now")
+        self.path(key + "/sign", x, y, "M-2.5,-2.5 l5,5 m0,-5 l-5,5", line=ink, width=1.5)
 
     def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:
         """A state as a word in a rounded box, with room for it on the narrowest page; returns its width."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.lanes import DAY_MS, in_days
-from minikafka.theatre.log_story import LogStory, span_of
+from minikafka.theatre.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
-from minikafka.theatre.text import capital, counted, key_part, quoted
+from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
 from minikafka.trace import Event
 
 NEAR = 36  # as many records a tray may hold
@@ -25,7 +25,6 @@ class JourneyStory(LogStory):
         self.in_days = in_days([event.at for event in trace])
         self.groups = groups_of_members(trace)
         self.one_key = len(self.letters) == 1 or (len(self.letters) == 2 and len(self.chosen) == 1)
-        self.now = 0
         self.producers: list[str] = []
         self.written: dict[tuple[int, int], tuple[int, int]] = {}  # (partition, offset) -> (number of producer, when)
         self.saw: dict[str, list[list[Any]]] = {}  # [partition, offset, letter (None: lost), value, number, how many]
@@ -40,17 +39,13 @@ class JourneyStory(LogStory):
         for log in space["partitions"]:
             p = log["partition"]
             for record in log["records"]:
-                producer, at = self.written.get((p, record[0]), (0, self.now))
-                record += [producer, round((self.now - at) / DAY_MS) if self.in_days else None]
+                producer, at = self.written.get((p, record[0]), (0, self.at))
+                record += [producer, round((self.at - at) / DAY_MS) if self.in_days else None]
             log["lost"] = [[*span, name] for (name, of), spans in self.lost.items() if of == p for span in spans]
         for reader in space["readers"]:
             saw = self.saw.get(reader["name"], [])
             reader |= {"saw": saw[-NEAR:], "seen": sum(item[5] for item in saw if item[2] is not None)}
         return space
-
-    def see(self, event: Event) -> Told | None:
-        self.now = event.at
-        return super().see(event)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         told = super()._see_RecordsAppended(event, d)
@@ -58,7 +53,7 @@ class JourneyStory(LogStory):
         if who not in self.producers:
             self.producers.append(who)
         offsets = range(d["base_offset"], d["last_offset"] + 1)
-        self.written |= {(d["partition"], offset): (self.producers.index(who), event.at) for offset in offsets}
+        self.written |= {(d["partition"], offset): (self.producers.index(who), self.at) for offset in offsets}
         return _of_record(told, d["partition"], offsets)
 
     def _written(self, d: Detail) -> str:
@@ -112,8 +107,7 @@ class JourneyStory(LogStory):
         start = self._log(partition).log_start_offset
         for reader in list(self.readers.values()) if told is not QUIETLY else ():
             if reader.state != "closed":
-                was = reader.next.get(partition, start)
-                self._lose(told, reader.name, partition, was, start)
+                self._lose(told, reader.name, partition, reader.next.get(partition, start), start)
         return told
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:

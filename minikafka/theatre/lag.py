@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, actor_colour, actor_number, has_room, text_width, wrap
 from minikafka.theatre.lag_story import LagStory, lasting
 from minikafka.theatre.lanes import Scene, draw_times, round_times
-from minikafka.theatre.play import Play
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.play import Play, Space
+from minikafka.theatre.text import counted, dotted, key_part
 
 HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26  # both charts, the lower one; a partition's lane
 LINES = {"end": "log end offset", "committed": "committed offset", "start": "log start offset"}
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+FACTORS = (8, 4, 2, 1, 0.5, 0.25, 0.125)  # of the time for a record: what a rate can be dragged to, slow to fast
+UNHURRIED_MS = 80  # where a record took no time: the middle of that scale
 RATES = (("second", 1000, 600_000), ("minute", 60_000, 86_400_000), ("hour", 3_600_000, 10**15))  # for how long a play
 
 
@@ -46,9 +48,7 @@ class Field:
 
 class LagPlay(Play):
     story = LagStory
-    foot = (
-        "Lag = log end offset − committed offset. It counts offsets, not time. Its dark foot was not handed over yet."
-    )
+    foot = "Lag = log end offset − committed offset. It counts offsets, not time. Its dark foot is not handed over yet."
     whole_s = 20.0
 
     def scenario(self, scene: Scene) -> str:
@@ -80,11 +80,13 @@ class LagPlay(Play):
         top = 42.0 if d.narrow else 24.0
         chart = Field(left, right, top, top + max(HEIGHT - many * pitch, 90), self.first, self.last, self.highest)
         d.note("name/records", left - 6, 12, "records", "end", size=12)
-        self._rates(d, scenes, left)
+        rates = _rates(scenes, self.last - self.first)
+        if rates:
+            self._rates(d, rates, left)
         self._grid(d, "grid", chart, 4, 0)
         self._lines(d, scenes, chart)
         self._names(d, scenes, chart)
-        self._catching(d, space, chart, now)
+        self._catching(d, space, chart, now, rates)
         y = chart.bottom + 26
         for row, each in enumerate(space["partitions"]):
             lane = Field(left, right, y + row * pitch, y + (row + 1) * pitch - 7, self.first, self.last, self.most)
@@ -93,14 +95,32 @@ class LagPlay(Play):
         d.cursor(chart.x(now), top - 4, bottom - 4)
         times = round_times(self.first, self.last, now, 5 if d.narrow else 8)
         draw_times(d, bottom + 12, ((at, chart.x(at), words) for at, words in times))
+        for number, name in enumerate(self.cast.get("live", ())):
+            self._rate(d, name, number, space["processing_ms"][name], bottom + 30)
 
-    def _rates(self, d: Drawing, scenes: Sequence[Scene], left: float) -> None:
+    def _rate(self, d: Drawing, name: str, number: int, now_ms: int, top: float) -> None:
+        """Of a live run: how many records a member can do, on a scale along which it is dragged."""
+        row, column = divmod(number, 1 if d.narrow else 2)
+        x, w, y = column * d.width / 2, d.width / (1 if d.narrow else 2) - 20, top + row * 42 + 16
+        if not number:
+            d.note("rate/unit", 0, top, f"records a {self.unit} that each can do", size=12)
+        first, key = self.cast["live"][name] or UNHURRIED_MS, f"rate/{key_part(name)}"
+        scale = [max(round(first * factor), 1) for factor in FACTORS]
+        left, pitch = x + 92, (w - 112) / (len(scale) - 1)
+        d.note(key + "/name", x, y + 4, f"{name} does", size=12, room=76)
+        d.line(key, left, y, left + pitch * (len(scale) - 1), y, "rule", width=3)
+        for notch, ms in enumerate(scale):
+            at, rate = left + notch * pitch, _number(self.unit_ms / ms)
+            d.circle(f"{key}/{ms}", at, y, 4, "paper", "quiet", same=f"{name}/{ms}", tip=f"{rate} a {self.unit}")
+            d.note(f"{key}/{ms}/words", at, y + 20, rate, "middle", size=12, mono=True)
+        nearest = min(range(len(scale)), key=lambda notch: abs(scale[notch] - (now_ms or scale[-1])))
+        colour, tip = actor_colour(actor_number(name, list(self.cast["live"]))), f"drag how fast {name} works"
+        d.circle(key + "/grip", left + nearest * pitch, y, 8, colour, "paper", act=f"rate {name}", onto=name, tip=tip)
+
+    def _rates(self, d: Drawing, rates: Sequence[float], left: float) -> None:
         """Slopes in words."""
-        rates = _rates(scenes, self.last - self.first)
-        if rates is None:
-            return
         written, done, lost = (rate * self.unit_ms for rate in rates)
-        grows, still = written - done, abs(written - done) <= max(written, done) * 0.04
+        grows, still = written - done, _stands_still(rates)
         effect = f"the lag {'grows' if grows > 0 else 'falls'} by {_number(abs(grows))} a {self.unit}"
         if still:
             effect = "the lag stands still" if lost or not done else f"{self.cast['group']} keeps up"
@@ -153,15 +173,16 @@ class LagPlay(Play):
             d.note(f"name/{name}", x, y + 4, words, size=12, room=room - 44)
             d.number(f"name/{name}/value", d.width, y + 4, value, "ink", bold=False)
 
-    def _catching(self, d: Drawing, space: dict[str, Any], field: Field, now: int) -> None:
-        """Between the charts: how long it took until nothing waited any more."""
+    def _catching(self, d: Drawing, space: Space, field: Field, now: int, rates: Sequence[float] | None) -> None:
+        """Between the charts: how long it took until nothing waited any more, and whether that comes nearer now."""
         y = field.bottom + 13
         d.note("name/of", field.right + 16, y + 5, "lag", bold=True)
         d.note("name/handed", d.width, y + 5, "to hand over", "end")
         since = min([now + 1, *space["catching"]])
         ended = [span for span in space["caught_up"] if span[1] < since]
         spans = [(begin, end, f"caught up in {lasting(end - begin)}") for begin, end in ended]
-        spans += [(since, now, "catching up")] if space["catching"] else []
+        nearer = rates is None or (rates[1] > rates[0] and not _stands_still(rates))
+        spans += [(since, now, "catching up" if nearer else "behind")] if space["catching"] else []
         for number, (begin, end, words) in enumerate(spans):
             x, x2, key = field.x(begin), field.x(end), f"caught/{number}"
             if x2 - x < 12:
@@ -209,13 +230,10 @@ class LagPlay(Play):
 
     def _steps(self, scenes: Sequence[Scene], row: int, field: Field) -> list[tuple[int, int, dict[str, Any]]]:
         """(from, until, state) of one partition, a step as long as it looks the same; up to the cursor."""
-        found: list[tuple[int, int, dict[str, Any]]] = []
-        for scene, after in pairwise([*scenes, scenes[-1]]):
-            each, begin = scene["space"]["partitions"][row], scene["at"]
-            if found and _looks(found[-1][2], field) == _looks(each, field):
-                begin, _, each = found.pop()
-            found.append((begin, after["at"], each))
-        return [step for step in found if step[0] < step[1]]
+        states = [(scene["at"], scene["space"]["partitions"][row]) for scene in scenes]
+        begun = [next(alike) for _, alike in groupby(states, lambda state: _looks(state[1], field))]
+        ends = [*(at for at, _ in begun[1:]), scenes[-1]["at"]]
+        return [(at, end, each) for (at, each), end in zip(begun, ends, strict=True) if at < end]
 
     def _step(self, d: Drawing, key: str, x: tuple[float, float], field: Field, each: dict[str, Any]) -> None:
         lag, waiting = (field.bottom - field.y(value) for value in each["lags"])
@@ -281,6 +299,12 @@ def _rate(points: Sequence[tuple[int, int]], since: float) -> float:
     begin, value = next((each for each in reversed(changes) if each[0] <= since), changes[0])
     end, then = changes[-1]
     return 0.0 if end <= max(begin, since) else (then - value) / (end - begin)
+
+
+def _stands_still(rates: Sequence[float]) -> bool:
+    """Whether as much is done as is written: the lag is the same then."""
+    written, done, _ = rates
+    return abs(written - done) <= max(written, done) * 0.04
 
 
 def _number(rate: float) -> str:

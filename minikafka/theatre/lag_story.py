@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.theatre.casting import busiest_group, busiest_partitions, busiest_topic, groups_of_members
-from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
-from minikafka.theatre.text import capital, counted
+from minikafka.theatre.casting import OfTopic, busiest_group, busiest_partitions, groups_of_members
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Told, picked
+from minikafka.theatre.text import capital, counted, listed
 from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
@@ -27,18 +27,19 @@ SAYS = {
     "NodeRestarted": Says("{node} is back.", "{node} is back"),
     "NodeThawed": Says("{node} goes on.", "{node} is back"),
 }
+LIVE_STEPS = 60  # enough for a line, and drawn while somebody waits for it
 A_BACKLOG = 10  # records that wait: with fewer there is nothing to catch up with
 
 
 @dataclass
 class Followed:
-    """One partition as the group sees it. position: of the member that reads it now, or None. handed: the highest
-    position that any member had. lost: records that were gone before. behind_since, done_at: while it catches up,
-    when that began and the offset with which it is over.
+    """One partition as the group sees it. start, end: of the log. position: of the member that reads it now, or None.
+    handed: the highest position that any member had. lost: records that were gone before. behind_since, done_at: while
+    it catches up, when that began and the offset with which it is over.
     """
 
-    log_end_offset: int = 0
-    log_start_offset: int = 0
+    start: int = 0
+    end: int = 0
     committed: int | None = None
     position: int | None = None
     owner: str = ""
@@ -49,12 +50,12 @@ class Followed:
 
     def lags(self) -> tuple[int, int]:
         """Behind the committed offset, behind the position; both count from the log's start where there is none."""
-        committed = self.log_start_offset if self.committed is None else max(self.committed, self.log_start_offset)
-        position = committed if self.position is None else max(self.position, self.log_start_offset)
-        return max(self.log_end_offset - committed, 0), max(self.log_end_offset - position, 0)
+        committed = self.start if self.committed is None else max(self.committed, self.start)
+        position = committed if self.position is None else max(self.position, self.start)
+        return max(self.end - committed, 0), max(self.end - position, 0)
 
 
-class LagStory(Story):
+class LagStory(OfTopic):
     name = "lag"
     says = SAYS
 
@@ -62,40 +63,31 @@ class LagStory(Story):
                  partitions: Sequence[int] | None = None, **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         commits = [e for e in trace if e.kind == "OffsetCommitted" and group in (None, e.detail["group"])]
-        self.topic = topic or busiest_topic(commits) or busiest_topic(trace)
-        mine = [event for event in trace if event.detail.get("topic") == self.topic]
+        mine = self.choose(trace, topic, commits)
         self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
         self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
         self.title = f"Lag of {self.group or 'the readers'} in {self.topic}" if self.topic else "Lag"
         self.followed = {partition: Followed() for partition in self.chosen}
         self.members: dict[str, str] = {}  # reader -> "", crashed, frozen, closed, slow
-        self.origin = trace[0].at if trace and trace[0].at > 10**11 else 0  # as play.fold counts
         self.caught_up: list[list[int]] = []  # from when to when
+        self.most_steps = LIVE_STEPS if self.live else self.most_steps
+        self.processing_ms: dict[str, int] = dict(self.live or {})  # what each reader needs for a record, if known
 
     def cast(self) -> Cast:
         who = {"group": self.group or "the group", "partitions": self.chosen, "members": list(self.members)}
         return super().cast() | who
 
-    def is_mine(self, event: Event) -> bool:
-        d = event.detail
-        if d.get("topic", self.topic) != self.topic or d.get("group", self.group) != self.group:
-            return False
-        if self.groups.get(event.node, self.group) != self.group:
-            return False
-        return "partition" not in d or d["partition"] in self.followed
-
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = self.followed[d["partition"]]
-        partition.log_end_offset = d["last_offset"] + 1
+        partition.end = d["last_offset"] + 1
         count = d["last_offset"] - d["base_offset"] + 1
         waits = "" if partition.owner else " Nobody reads it." if self.members else ""
         return Told(f"{capital(counted(count, 'record', 'a'))} more in partition {d['partition']}: the log ends at "
-                    f"{partition.log_end_offset}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
+                    f"{partition.end}, the lag is {partition.lags()[0]}.{waits}")  # fmt: skip
 
-    def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
-        self.followed[d["partition"]].log_start_offset = d["log_start_offset"]
-        return QUIETLY
+    def _do_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> None:
+        self.followed[d["partition"]].start = d["log_start_offset"]
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         partition = self.followed[d["partition"]]
@@ -121,7 +113,7 @@ class LagStory(Story):
         if partition.owner != event.node or event.kind == "NodeThawed":
             partition.owner = event.node
             if partition.behind_since is None and partition.lags()[1] >= A_BACKLOG:
-                partition.behind_since, partition.done_at = event.at - self.origin, None
+                partition.behind_since, partition.done_at = self.at, None
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
         self.members.setdefault(event.node, "")
@@ -149,17 +141,16 @@ class LagStory(Story):
         told = Told(words, self.once("first commit"))
         at_once = len(self.followed) == 1 and before >= A_BACKLOG and not lag and not waits
         if at_once and self.once("the lag falls"):
-            told.chapter = "the lag falls"
-            told.sentence = f"{self.group} has committed {d['offset']}: the lag falls from {before} to 0 at once. "
-            told.sentence += "All of these records had been handed over before."
-            told.light = ["lines", "name", "lag"]
+            words = f"{self.group} has committed {d['offset']}: the lag falls from {before} to 0 at once. "
+            words += "All of these records had been handed over before."
+            told = Told(words, "the lag falls", light=["lines", "name", "lag"])
         if partition.done_at is not None and d["offset"] >= partition.done_at:
-            self._caught_up(event, partition, told)
+            self._caught_up(partition, told)
         return told
 
-    def _caught_up(self, event: Event, partition: Followed, told: Told) -> None:
+    def _caught_up(self, partition: Followed, told: Told) -> None:
         """What had waited in the partition is done; it is told with the last one."""
-        begin, end = partition.behind_since or 0, event.at - self.origin
+        begin, end = partition.behind_since or 0, self.at
         partition.behind_since = partition.done_at = None
         behind = [each for each in self.followed.values() if each.behind_since is not None]
         if self.caught_up and self.caught_up[-1][1] >= begin:  # they began together
@@ -172,15 +163,13 @@ class LagStory(Story):
 
     def _see_PartitionsAssigned(self, event: Event, d: Detail) -> Told | None:
         self.members.setdefault(event.node, "")
-        mine = self._mine(d["partitions"])
+        mine = self.parts_of(event)
         for partition in mine:
             self._reads(event, partition)
-        if not mine:
-            return None
-        return self.tell(event, mine=_partitions(mine))
+        return self.tell(event, mine=_partitions(mine)) if mine else None
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
-        mine = self._mine(d["partitions"])
+        mine = self.parts_of(event)
         for partition in mine:
             self._leave(partition, event.node)
         return self.tell(event, mine=_partitions(mine)) if mine else None
@@ -188,9 +177,14 @@ class LagStory(Story):
     _see_PartitionsLost = _see_PartitionsRevoked
 
     def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+        before, now = self.processing_ms.get(event.node, 0), d["processing_ms"]
+        self.processing_ms[event.node] = now
+        told, faster = self.tell(event), now < before
+        if faster:
+            told.chapter, told.trouble = f"{event.node} is faster", False
         if event.node in self.members:
-            self.members[event.node] = "slow"
-        return self.tell(event)
+            self.members[event.node] = "" if faster else "slow"
+        return told
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         """Of a crash and a close the group hears later; nobody reads what the member had from now on."""
@@ -213,19 +207,12 @@ class LagStory(Story):
         if each.owner == node:
             each.owner, each.position = "", None
 
-    def _mine(self, partitions: Sequence[Sequence[Any]]) -> list[int]:
-        return [number for topic, number in partitions if topic == self.topic and number in self.followed]
-
     def space(self) -> Space:
         return {
             "partitions": [
                 {
                     "partition": number,
-                    "start": each.log_start_offset,
-                    "end": each.log_end_offset,
-                    "committed": each.committed,
-                    "position": each.position,
-                    "owner": each.owner,
+                    **picked(each, "start", "end", "committed", "position", "owner"),
                     "unread": bool(self.members) and (not each.owner or self.members.get(each.owner) == "frozen"),
                     "lags": list(each.lags()),
                 }
@@ -235,7 +222,7 @@ class LagStory(Story):
             "lost": self._lost(),
             "catching": [each.behind_since for each in self.followed.values() if each.behind_since is not None],
             "caught_up": [list(each) for each in self.caught_up],
-        }
+        } | ({"processing_ms": dict(self.processing_ms)} if self.live else {})
 
 
 def lasting(ms: int) -> str:
@@ -247,5 +234,4 @@ def lasting(ms: int) -> str:
 
 def _partitions(numbers: Sequence[int]) -> str:
     """partition 2 · partitions 0 and 1"""
-    words = ", ".join(map(str, numbers[:-1]))
-    return f"partition {numbers[0]}" if len(numbers) == 1 else f"partitions {words} and {numbers[-1]}"
+    return f"partition{'s' * (len(numbers) > 1)} {listed(numbers)}"

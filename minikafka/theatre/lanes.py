@@ -18,6 +18,7 @@ from minikafka.trace import HOUR_MS, moment
 
 Scene = dict[str, Any]
 
+BENT = "not to scale"
 LANE, GAP = 17, 4  # height of a lane, space between two
 DAY_MS = 24 * HOUR_MS
 TICKS_MS = [100, 200, 500] + [n * ms for ms in (1000, 60_000) for n in (1, 2, 5, 10, 20, 30)]
@@ -32,9 +33,15 @@ def in_days(ms: Sequence[int]) -> bool:
     return bool(ms) and ms[-1] - ms[0] >= 3 * DAY_MS
 
 
-def draw_times(d: Drawing, y: float, times: Iterable[tuple[int, float, str]]) -> None:
-    """Under an axis: (what makes its key, x, words) of each moment, as far as they don't meet the one before."""
+def draw_times(d: Drawing, y: float, times: Iterable[tuple[int, float, str]], bent: bool = False) -> None:
+    """Under an axis: (what makes its key, x, words) of each moment, as far as they don't meet the one before.
+
+    bent: equal times are not equally long on it, and that is said.
+    """
     after, said = -1000.0, ""
+    if bent:
+        d.note("time/axis", 0, y, BENT, size=12)
+        after = text_width(BENT, 12) / LEAST_STRETCH + 8
     for key, x, words in times:
         half = text_width(words, 12, mono=True) / 2 / LEAST_STRETCH
         if x - half >= after and words != said:
@@ -121,25 +128,24 @@ class Lanes:
                 d.path(f"time/break/{cut}", x, top - 3, f"M-3,0 {down} M3,0 {down}", line="rule", dash="2 3")
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
-            draw_times(d, bottom + 17, zip(range(step + 1), xs, self.words, strict=False))
+            draw_times(d, bottom + 17, zip(range(step + 1), xs, self.words, strict=False), bent=True)
 
-    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float],
-              step: int) -> None:  # fmt: skip
+    def _lane(self, d: Drawing, lane: Lane, y: float, left: float, right: float, xs: Sequence[float], at: int) -> None:
         key = f"time/lane/{key_part(lane.key)}"
         d.text(key + "/name", left - 8, y + 13, lane.name, bold=True, anchor="end", room=left - 10)
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
-        ends = [*(xs[at] for at, _ in marks), right][1:]
-        fits = [text_width(mark["text"], 12, mono=True) + 10 <= end - xs[at]
-                for (at, mark), end in zip(marks, ends, strict=True)]  # fmt: skip
+        rooms = [end - begin for begin, end in pairwise([*(xs[step] for step, _ in marks), right])]
+        needs = [text_width(mark["text"], 12, mono=True) + 10 for _, mark in marks]
+        fits = [need <= room for need, room in zip(needs, rooms, strict=True)]
         short = all(fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3)
-        for number, (at, mark) in enumerate(marks):  # letters: all of them or none
-            if at > step:
+        for number, (step, mark) in enumerate(marks):  # letters: all of them or none
+            if step > at:
                 break
             colour, ink = ("trouble", "trouble") if mark.get("trouble") else (lane.colour, "ink")
             of, words = mark.get("of"), mark["text"]
-            d.rect(f"{key}/{number}", xs[at] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, same=mark.get("same"))
+            d.rect(f"{key}/{number}", xs[step] - 3, y + 2, 6, LANE - 4, colour, r=2, of=of, same=mark.get("same"))
             if words and fits[number] and (short or len(words) > 3):
-                d.text(f"{key}/{number}/text", xs[at] + 7, y + 13, words, ink, size=12, mono=True, of=of)
+                d.text(f"{key}/{number}/text", xs[step] + 7, y + 13, words, ink, size=12, mono=True, of=of)
         d.number(key + "/number", d.width, y + 13, lane.number, "trouble" if lane.trouble else "quiet")
 

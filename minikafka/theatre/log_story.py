@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
+from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
 from minikafka.theatre.drawing import actor_colour, actor_number
-from minikafka.theatre.partition import PartitionLog
-from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
-from minikafka.theatre.text import capital, counted, quoted
+from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Told, picked
+from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event
 
 SAYS = {
@@ -30,7 +29,8 @@ SAYS = {
     "BatchRefused": Says("{node} refuses a batch from {asker} with {error}: {message}.", "{error}", True,
                          mark=("written", "refused", True)),
     "PositionReset": Says("{node} {verb} at offset {offset}{where}: {why}."),
-    "PositionSought": Says("{node} seeks: it stands before offset {offset}{where} now.", first="{node} seeks"),
+    "PositionSought": Says("{node} seeks: it stands before offset {offset}{where} now.", first="{node} seeks",
+                           mark=("{lane}", "seeks {offset}")),
     "FetchRefused": Says("{who} asks for offset {offset}{where}{gone}. The broker answers {error}{number}.",
                          "{error}", True),
     "ClientClosed": Says("{node} closes."),
@@ -41,12 +41,69 @@ SAYS = {
     "NodeStopped": Says("{node} stops: {message}.", "{node} stops", True),
 }  # fmt: skip
 MOST_PARTITIONS = 6
+NEAR = 24  # records this near to something interesting are in the scene; the others could not be drawn anyway
 OWN_LANES = ("written", "log", "commits", "effects")
 
 
 def lane_of(reader: str) -> str:
     """The key of a reader's lane: its name, with what no name holds where the picture has a lane of that key itself."""
     return f"{reader}\n" if reader in OWN_LANES else reader
+
+
+@dataclass
+class PartitionLog:
+    """Offsets, segments and records; records that retention deleted stay known, to be drawn as gone.
+
+    segments: base, end, active | closed | deleted. records: offset -> [offset, letter, key, value, number of the
+    event]. written_by: offset -> id of the event that appended it.
+    """
+
+    partition: int
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int | None = None
+    segments: list[list[Any]] = field(default_factory=lambda: [[0, 0, "active"]])
+    records: dict[int, list[Any]] = field(default_factory=dict)
+    written_by: dict[int, tuple[str, int]] = field(default_factory=dict)
+    appended_at: int = -1
+    seen: bool = False
+
+    def append(self, base: int, up_to: int) -> None:
+        if not self.seen and base > 0:  # the trace begins in the middle of a log's life
+            self.log_start_offset, self.segments = base, [[base, base, "active"]]
+        self.seen = True
+        self.log_end_offset = up_to
+        self.segments[-1][1] = up_to
+
+    def roll(self, base: int) -> None:
+        if self.segments[-1][0] == base:  # a fresh segment has replaced an empty one
+            return
+        self.segments[-1][1:] = [base, "closed"]
+        self.segments.append([base, base, "active"])
+
+    def delete_segment(self, base: int) -> None:
+        for segment in self.segments:
+            if segment[0] == base and segment[1] > base:
+                segment[2] = "deleted"
+        kept = [segment for segment in self.segments if segment[2] != "deleted"]
+        gone = [segment for segment in self.segments if segment[2] == "deleted"]
+        self.segments = gone[-2:] + kept
+        self.log_start_offset = max(self.log_start_offset, gone[-1][1] if gone else 0)
+
+    def truncate(self, end: int) -> None:
+        self.log_end_offset = end
+        self.segments = [segment for segment in self.segments if segment[0] < end] or [[end, end, "active"]]
+        self.segments[-1][1:] = [end, "active"]
+        self.records = {offset: record for offset, record in self.records.items() if offset < end}
+
+    def space(self, readers: Sequence[int]) -> dict[str, Any]:
+        points = [self.log_start_offset, self.log_end_offset, *readers, *(segment[0] for segment in self.segments)]
+        near = sorted({o for point in points for o in range(point - NEAR, point + NEAR) if o in self.records})
+        numbers = ("partition", "log_start_offset", "log_end_offset", "high_watermark")
+        return picked(self, *numbers) | {
+            "segments": [list(segment) for segment in self.segments],
+            "records": [list(self.records[offset]) for offset in near],
+        }
 
 
 @dataclass
@@ -62,15 +119,15 @@ class Position:
     started: tuple[int, int] | None = None  # when, and at which offset
 
 
-class LogStory(Story):
-    name = "log"
+class LogStory(OfTopic):
+    name, title = "log", "The log"
     says: ClassVar[Mapping[str, Says]] = SAYS
+    shows = ("chosen", "most", "rolls")
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, partitions: Sequence[int] | None = None,
                  **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
-        self.topic = topic or busiest_topic(trace)
-        mine = [event for event in trace if event.detail.get("topic") == self.topic]
+        mine = self.choose(trace, topic)
         self.chosen = list(partitions) if partitions is not None else busiest_partitions(mine, MOST_PARTITIONS)
         self.letters = letters(
             record[1] for event in mine if event.kind == "RecordsAppended" for record in event.detail.get("records", ())
@@ -82,13 +139,13 @@ class LogStory(Story):
         self.rolls = any(event.kind in ("SegmentRolled", "SegmentDeleted") for event in mine)
         self.moved_start: dict[int, tuple[str, int]] = {}
         which = f"Partition {self.chosen[0]}" if len(self.chosen) == 1 else "The partitions"
-        self.title = f"{which} of {self.topic}" if self.topic else "The log"
+        self.title = f"{which} of {self.topic}" if self.topic else self.title
         self.most = _longest(mine)
 
     def cast(self) -> Cast:
         colours = {reader.name: reader.colour for reader in self.readers.values()}
         who = {"legend": legend(self.letters), "readers": colours}
-        return super().cast() | self.shown("chosen", "most", "rolls") | who
+        return super().cast() | who
 
     def space(self) -> Space:
         readers = self.readers.values()
@@ -97,9 +154,7 @@ class LogStory(Story):
             "partition_count": self.count,
             "partitions": [self.logs[p].space([r.next[p] for r in readers if p in r.next]) for p in sorted(self.logs)],
             "readers": [
-                {
-                    "name": reader.name,
-                    "state": reader.state,
+                picked(reader, "name", "state") | {
                     "next": {str(p): offset for p, offset in sorted(reader.next.items())},
                     "lag": {str(p): self._log(p).log_end_offset - offset for p, offset in sorted(reader.next.items())},
                     "refused": {str(p): error for p, error in sorted(reader.refused.items())},
@@ -111,16 +166,11 @@ class LogStory(Story):
 
     # -- fold
 
-    def is_mine(self, event: Event) -> bool:
-        d = event.detail
-        if d.get("topic", self.topic) != self.topic:
-            return False
-        return d["partition"] in self.chosen if "partition" in d else bool(self.chosen)
-
     def details(self, event: Event) -> dict[str, Any]:
         partition = event.detail.get("partition")
         where = "" if partition is None else self._where(partition)
-        return super().details(event) | {"where": where, "asker": self.asker(event) or "a producer"}
+        asker = self.asker(event) or "a producer"
+        return super().details(event) | {"where": where, "asker": asker, "lane": lane_of(event.node)}
 
     def _log(self, partition: int) -> PartitionLog:
         return self.logs.setdefault(partition, PartitionLog(partition))
@@ -136,9 +186,8 @@ class LogStory(Story):
 
     _see_PartitionsCreated = _see_TopicCreated
 
-    def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
+    def _do_TopicDeleted(self, event: Event, d: Detail) -> None:
         self.logs.clear()
-        return self.tell(event)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         log, first, last = self._log(d["partition"]), d["base_offset"], d["last_offset"]
@@ -177,9 +226,8 @@ class LogStory(Story):
         at_once = event.at == log.appended_at and log.high_watermark == log.log_end_offset
         return QUIETLY if at_once else self.tell(event)
 
-    def _see_SegmentRolled(self, event: Event, d: Detail) -> Told:
+    def _do_SegmentRolled(self, event: Event, d: Detail) -> None:
         self._log(d["partition"]).roll(d["base_offset"])
-        return self.tell(event)
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
         self._log(d["partition"]).delete_segment(d["base_offset"])
@@ -196,9 +244,8 @@ class LogStory(Story):
         self.moved_start[d["partition"]] = event.id
         return self.tell(event)
 
-    def _see_LogTruncated(self, event: Event, d: Detail) -> Told:
+    def _do_LogTruncated(self, event: Event, d: Detail) -> None:
         self._log(d["partition"]).truncate(d["log_end_offset"])
-        return self.tell(event)
 
     def _see_LogRecovered(self, event: Event, d: Detail) -> Told | None:
         log = self._log(d["partition"])
@@ -258,11 +305,10 @@ class LogStory(Story):
         told.chapter = self.once(f"{event.node} starts")
         return told
 
-    def _see_PositionSought(self, event: Event, d: Detail) -> Told:
+    def _do_PositionSought(self, event: Event, d: Detail) -> None:
         reader = self._reader(event.node)
         reader.next[d["partition"]] = d["offset"]
         reader.refused.pop(d["partition"], None)
-        return self.tell(event, mark=(lane_of(event.node), f"seeks {d['offset']}"))
 
     def _see_FetchRefused(self, event: Event, d: Detail) -> Told:
         name = self.asker(event) or "a reader"
@@ -292,16 +338,9 @@ class LogStory(Story):
         return self.tell(event, mark=("log", f"{event.node} {state or 'back'}", state == "crashed"))
 
 
-def span_of(offsets: Sequence[int]) -> str:
-    if not offsets:
-        return "nothing"
-    return f"offset {offsets[0]}" if len(offsets) == 1 else f"offsets {offsets[0]} to {offsets[-1]}"
-
-
 def _longest(mine: Sequence[Event]) -> int:
     """How many records the longest of these logs holds in the end."""
-    ends: dict[int, tuple[int, int]] = {}
+    appended: dict[int, list[Detail]] = {}
     for d in (event.detail for event in mine if event.kind == "RecordsAppended"):
-        first, _ = ends.get(d["partition"], (d["base_offset"], 0))
-        ends[d["partition"]] = (first, d["last_offset"] + 1)
-    return max((last - first for first, last in ends.values()), default=0)
+        appended.setdefault(d["partition"], []).append(d)
+    return max((log[-1]["last_offset"] + 1 - log[0]["base_offset"] for log in appended.values()), default=0)

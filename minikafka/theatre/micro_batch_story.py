@@ -12,8 +12,6 @@ from minikafka.theatre.play import Cast, Detail, Space, Story, Told
 from minikafka.theatre.text import counted
 from minikafka.trace import Event
 
-KINDS = ("QueryStarted", "PlanWritten", "RowsWritten", "BatchCommitted", "QueryDied")
-
 
 @dataclass
 class MicroBatch:
@@ -49,9 +47,6 @@ class MicroBatchStory(Story):
             told.because = self.latest.get(number)
             self.latest[number] = event.id
         return told
-
-    def is_mine(self, event: Event) -> bool:
-        return event.kind in KINDS
 
     def cast(self) -> Cast:
         return super().cast() | {"batches": self.planned}

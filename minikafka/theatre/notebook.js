@@ -4,45 +4,7 @@
 const outside = look => { try { return look(); } catch { return null; } };
 const cellAround = selector => outside(() => window.frameElement?.closest(selector));
 
-// -- a live run: what is clicked goes to the kernel, at the moment that is shown; a new play comes back (course/live.py)
-
-const ANSWER_MS = 4000;
-let asked = 0;
-
-// The levers stand in the cell of this frame; none in a saved page.
-const beside = name => cellAround('.jp-Cell, .cell')?.querySelector(`.minikafka-${name}`);
-
-function lever(node, s) {
-  const names = { 'data-act': s.act, role: 'button', tabindex: '0', 'aria-label': s.tip || s.act };
-  if (s.act) for (const name in names) node.setAttribute(name, names[name]);
-  else if (node.dataset.act) Object.keys(names).forEach(name => node.removeAttribute(name));
-}
-
-for (const kind of ['click', 'keydown']) {
-  at('drawing').addEventListener(kind, event => {
-    const clicked = event.target.closest('[data-act]');
-    if (!clicked || (event.key !== undefined && event.key !== 'Enter' && event.key !== ' ')) return;
-    event.preventDefault();
-    act(clicked.dataset.act);
-  });
-}
-
-function act(words) {
-  const field = beside('act')?.querySelector('input');
-  pause();
-  if (!field) { say('Run this cell again: the levers need its kernel.'); return; }
-  field.value = JSON.stringify({ act: words, at: steps[cursor].at, turn: Date.now() });
-  for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
-  at('stage').setAttribute('aria-busy', 'true');
-  clearTimeout(asked);
-  asked = setTimeout(() => say('No answer yet. If the kernel is not busy, run this cell again.'), ANSWER_MS);
-}
-
-function say(words) {
-  at('stage').removeAttribute('aria-busy');
-  at('said').classList.add('note');
-  at('sentence').textContent = words;
-}
+// -- a live run: a new play comes back from the kernel (course/live.py)
 
 // The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
 function take(given) {

@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.drawing import NUMBERS, PALETTE, WORDS, Drawing, Shape
@@ -19,45 +20,33 @@ from minikafka.theatre.text import escape, script_json
 
 ATTRIBUTES = (*NUMBERS, *WORDS)
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
-SCRIPTS = ("player.js", "stage.js", "asking.js", "notebook.js")  # one after the other they are the player
+SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")  # one after the other they are the player
 ABOVE = 150  # units of the page above and below the drawing: controls, title, sentence, foot
-ASKING = 70
-
-
-class _Texts:
-    """Each text once, in a list."""
-
-    def __init__(self) -> None:
-        self.where: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        return self.where.setdefault(text, len(self.where))
+ASKING = 70  # and of a question
 
 
 def packed(steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]) -> dict[str, Any]:
     """What the player plays: of each step what differs from the one before."""
-    texts = _Texts()
+    texts: dict[str, int] = {}  # each text once, and where it is in the list
     return {
         "attributes": ATTRIBUTES,
         "numbers": len(NUMBERS),
-        "steps": [_differences(step, before) for step, before in zip(steps, [{}, *steps], strict=False)],
+        "steps": [{name: each for name, each in step.items() if before.get(name, step) != each}
+                  for before, step in pairwise([{}, *steps])],
         "layouts": [_layout(drawings, texts) for drawings in layouts],
-        "texts": list(texts.where),
-    }
+        "texts": list(texts),
+    }  # fmt: skip
 
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files("minikafka.theatre")
-    js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
-    js = f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
     parts = {
         "title": escape(title),
         "corner": escape(corner),
         "css": colours() + room.joinpath("player.css").read_text(encoding="utf-8"),
-        "js": js,
-        # The page's policy lets this one script run, and no other.
-        "js_hash": base64.b64encode(hashlib.sha256(f"\n{js}".encode()).digest()).decode(),
+        "js": script(),
+        "js_hash": script_hash(),
         "play": script_json(data),
     }
     html = room.joinpath("page.html").read_text(encoding="utf-8")
@@ -65,15 +54,21 @@ def page(data: dict[str, Any], title: str, corner: str) -> str:
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
-def height(bottoms: Sequence[int], asks: bool) -> int:
-    """Pixels for the frame before the player measures it."""
-    return max(bottoms, default=0) + ABOVE + (ASKING if asks else 0)
+def script() -> str:
+    """The player."""
+    room = files("minikafka.theatre")
+    js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
+
+
+def script_hash() -> str:
+    """What the page's policy names: it lets this one script run, and no other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(f"\n{script()}".encode()).digest()).decode()
 
 
 def colours() -> str:
     """The palette as CSS variables; a theme named on the page wins over the system's."""
-    light = "".join(f"--{name}:{pair[0]};" for name, pair in PALETTE.items())
-    dark = "".join(f"--{name}:{pair[1]};" for name, pair in PALETTE.items())
+    light, dark = ("".join(f"--{name}:{pair[way]};" for name, pair in PALETTE.items()) for way in (0, 1))
     return (
         f":root{{color-scheme:light;{light}}}\n"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
@@ -81,11 +76,7 @@ def colours() -> str:
     )
 
 
-def _differences(step: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in step.items() if name not in before or before[name] != value}
-
-
-def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
+def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> dict[str, Any]:
     order = {key: number for number, key in enumerate(_back_to_front(drawings))}
     known: dict[str, Shape] = {}
     like: dict[str, str] = {}  # the latest new shape of each family: record/0/17 is told as differing from record/0/16
@@ -124,13 +115,14 @@ def _layout(drawings: Sequence[Drawing], texts: _Texts) -> dict[str, Any]:
     }
 
 
-def _change(before: Shape, shape: Shape, texts: _Texts) -> list[Any]:
+def _change(before: Shape, shape: Shape, texts: dict[str, int]) -> list[Any]:
     """Attributes that differ, as pairs of number and value; null takes one away."""
     change: list[Any] = []
     for name in [*shape, *(name for name in before if name not in shape)]:
         if before.get(name) != shape.get(name):
             value, number = shape.get(name), NUMBER_OF[name]
-            change += [number, value if number < len(NUMBERS) or value is None else texts.number(str(value))]
+            plain = number < len(NUMBERS) or value is None
+            change += [number, value if plain else texts.setdefault(str(value), len(texts))]
     return change
 
 

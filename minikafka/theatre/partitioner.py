@@ -8,14 +8,14 @@ place after. Options: topic. Without it: the topic that was used most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.casting import letters
-from minikafka.theatre.drawing import Drawing, actor_colour, actor_number, fit, text_width, wrap
+from minikafka.theatre.drawing import Drawing, Place, Point, actor_colour, actor_number, fit, text_width, wrap
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.partitioner_story import HASH, POSITIVE, PartitionerStory, chip, part, partitions
-from minikafka.theatre.play import Play
+from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted
 
 MOST_BINS = 8
@@ -47,7 +47,7 @@ class PartitionerPlay(Play):
             f"{drawn} of {drawn + others} keys are drawn, the others counted" if others else "",
         )
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         held = [[f"{key or 'no key'} ×{count}" for key, count in each["keys"]] for each in space["bins"]]
         short = [", ".join(keys if len(keys) <= 6 else [*keys[:5], f"{len(keys) - 5} more keys"]) for keys in held]
         return "; ".join(f"partition {p}: {keys or 'empty'}" for p, keys in enumerate(short)) or "nothing yet"
@@ -66,7 +66,7 @@ class PartitionerPlay(Play):
             self._threads(d, space, ends)
         self._captions(d, space, left, top + 15)
 
-    def _captions(self, d: Drawing, space: dict[str, Any], left: float, y: float) -> None:
+    def _captions(self, d: Drawing, space: Space, left: float, y: float) -> None:
         ways, both = space["ways"], len(space["ways"]) == 2
         grows = both and ways[0]["rule"] == ways[1]["rule"]
         for side, way in enumerate(ways):
@@ -81,7 +81,7 @@ class PartitionerPlay(Play):
                    f"{differ} of {alike} {'move' if grows else 'differ'}", bold=True, size=16 if d.narrow else 18,
                    anchor="middle")  # fmt: skip
 
-    def _machine(self, d: Drawing, space: dict[str, Any]) -> tuple[float, float]:
+    def _machine(self, d: Drawing, space: Space) -> Point:
         """Draws what goes in and what is computed; returns the point where the record leaves."""
         now = space["now"]
         x, y, w, h = (134.0, 2, d.width - 134, 104) if d.narrow else (0.0, 92, 286.0, 118)
@@ -121,14 +121,10 @@ class PartitionerPlay(Play):
             rule = [*rule[:1], " ".join(rule[1:])] if len(rule) > 1 else rule
             lines = [*((words, "") for words in rule), ("partition", str(now["partition"]))]
         for number, (words, result) in enumerate(lines):
-            line, last = y + number * (22 if d.narrow else 25), number == len(lines) - 1
-            beside = text_width(result, 13, mono=True, bold=last) + 10 if result else 0
-            d.text(f"machine/{number}", x, line, words, "quiet", size=12.5, mono=bool(result), room=room - beside)
-            if result:
-                d.text(f"machine/{number}/result", x + room, line, result, mono=True, bold=last,
-                       size=16 if last else 13, anchor="end")  # fmt: skip
+            place, last = (x, y + number * (22 if d.narrow else 25), room), number == len(lines) - 1
+            _line(d, f"machine/{number}", place, words, result, last, 16 if last else 13)
 
-    def _divisors(self, d: Drawing, space: dict[str, Any], x: float, y: float, room: float) -> None:
+    def _divisors(self, d: Drawing, space: Space, x: float, y: float, room: float) -> None:
         """No record is in the machine: what changed in it, with one key that moves."""
         if not space["divisors"]:
             d.note("machine/waits", x, y + 50, "waits for the first record")
@@ -137,16 +133,12 @@ class PartitionerPlay(Play):
         d.text("machine/divisor", x, y + 52, f"hash % {was} → % {count}", bold=True, mono=True, size=18)
         if space["example"]:
             key, hashed = space["example"]
-            words = fit(f"{key} {hashed}", room - 70, 12.5, mono=True)
             for line, divisor in enumerate((was, count)):
-                at = y + 77 + line * (18 if d.narrow else 21)
-                d.note(f"machine/example/{line}", x, at, words, mono=True)
-                d.text(f"machine/example/{line}/result", x + room, at, f"% {divisor} = {hashed % divisor}", mono=True,
-                       bold=True, anchor="end")  # fmt: skip
+                place, result = (x, y + 77 + line * (18 if d.narrow else 21), room), f"% {divisor} = {hashed % divisor}"
+                _line(d, f"machine/example/{line}", place, f"{key} {hashed}", result, True, 13)
 
-    def _way(self, d: Drawing, way: dict[str, Any], place: tuple[float, float, bool, int],
-             now: dict[str, Any] | None, door: tuple[float, float], movers: Sequence[str | None]
-             ) -> dict[str | None, tuple[float, float]]:  # fmt: skip
+    def _way(self, d: Drawing, way: Space, place: tuple[float, float, bool, int], now: Space | None, door: Point,
+             movers: Sequence[str | None]) -> dict[str | None, Point]:  # fmt: skip
         """One column: partitions, the keys in each, their records. Returns where each key's thread ends."""
         left, top, both, side = place
         label, box = (left, left + LABEL + 6) if side == 0 else (d.width - LABEL, d.width - AFTER + 4)
@@ -175,8 +167,8 @@ class PartitionerPlay(Play):
             y += rows * self.pitch + GAP
         return ends
 
-    def _key(self, d: Drawing, who: tuple[int, str | None, int], place: tuple[float, float, float], count: int,
-             line: tuple[float, str], door: tuple[float, float]) -> None:  # fmt: skip
+    def _key(self, d: Drawing, who: tuple[int, str | None, int], place: Place, count: int, line: tuple[float, str],
+             door: Point) -> None:  # fmt: skip
         number, key, partition = who
         x, y, h = place
         tip = f"{counted(count, 'record')} with {'no key' if key is None else 'key ' + key}"
@@ -186,15 +178,14 @@ class PartitionerPlay(Play):
         d.cell(f"{chip(number, key)}/{partition}", x, y, CHIP, h, words, fill="cell" if count else "paper",
                line=line[1], width=line[0], tip=tip, from_x=door[0] - 40, from_y=door[1])  # fmt: skip
 
-    def _records(self, d: Drawing, key: str, place: tuple[float, float, float], count: int, both: bool,
-                 door: tuple[float, float]) -> float:  # fmt: skip
+    def _records(self, d: Drawing, key: str, place: Place, count: int, both: bool, door: Point) -> float:
         """A box each, as far as there is room; returns where they end."""
         x, y, h = place
         w = 6 if both else 12
         most = 3 if both else int((d.width - x - 80) // (w + 3))
         for number in range(count if count <= most else 0):
-            d.rect(f"{key}/{number}", x + number * (w + 3), y + h / 2 - 5, w, 10, "quiet", r=1.5, from_x=door[0],
-                   from_y=door[1])  # fmt: skip
+            at, (from_x, from_y) = x + number * (w + 3), door
+            d.rect(f"{key}/{number}", at, y + h / 2 - 5, w, 10, "quiet", r=1.5, from_x=from_x, from_y=from_y)
         across = count * (w + 3) if count <= most else 0
         if count > 3:
             words = f"×{count}" if both else counted(count, "record")
@@ -202,8 +193,7 @@ class PartitionerPlay(Play):
             across += text_width(words, 12, mono=both)
         return x + across + 3
 
-    def _threads(self, d: Drawing, space: dict[str, Any],
-                 ends: Sequence[dict[str | None, tuple[float, float]]]) -> None:  # fmt: skip
+    def _threads(self, d: Drawing, space: Space, ends: Sequence[Mapping[str | None, Point]]) -> None:
         """From where a key went before to where it goes after. Those that move stand out."""
         now, movers = space["now"], _movers(space["ways"])
         stay = [key for key in _alone(space["ways"][0]) if key in _alone(space["ways"][1]) and key not in movers]
@@ -215,6 +205,15 @@ class PartitionerPlay(Play):
             width = 4.0 if now and now["key"] == key else 2.2
             # it grows from the place before, with the key
             d.line(f"{name}/{part(key)}", x2, y2, x, y, ink, width=width, from_x=x, from_y=y)
+
+
+def _line(d: Drawing, key: str, place: Place, words: str, result: str, bold: bool, size: int) -> None:
+    """What is computed in the machine, and what comes out."""
+    x, y, room = place
+    beside = text_width(result, 13, mono=True, bold=bold) + 10 if result else 0
+    d.note(key, x, y, words, mono=bool(result), room=room - beside)
+    if result:
+        d.text(key + "/result", x + room, y, result, mono=True, bold=bold, size=size, anchor="end")
 
 
 def _alone(way: dict[str, Any]) -> dict[str | None, int]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from minikafka.theatre.casting import busiest_topic
-from minikafka.theatre.play import Cast, Detail, Space, Story, Told
+from minikafka.theatre.casting import OfTopic
+from minikafka.theatre.play import Detail, Space, Told, picked
 from minikafka.theatre.text import counted, key_part
 from minikafka.trace import Event
 
@@ -38,25 +38,22 @@ class Way:
     def to_json(self, number: int, shown: Sequence[str | None]) -> dict[str, Any]:
         """hidden: for each partition the keys that are counted only."""
         hidden = Counter(chain.from_iterable(places for key, places in self.places.items() if key not in shown))
-        return {
-            "number": number,
-            "rule": self.rule,
-            "count": self.count,
-            "who": self.who,
+        return {"number": number} | picked(self, "rule", "count", "who") | {
             "keys": [[key, list(map(list, self.places[key].items()))] for key in shown if key in self.places],
             "hidden": [list(each) for each in sorted(hidden.items())],
         }
 
 
-class PartitionerStory(Story):
-    name = "partitioner"
+class PartitionerStory(OfTopic):
+    name, title = "partitioner", "The partitioner"
+    shows = ("keys", "others", "producers")
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, **options: Any) -> None:
         super().__init__(trace, **options)
         chosen = [event for event in trace if event.kind == "PartitionChosen"]
-        self.topic = topic or busiest_topic(chosen) or busiest_topic(trace)
-        chosen = [event for event in chosen if event.detail["topic"] == self.topic]
-        self.title = f"The partitioner for {self.topic}" if self.topic else "The partitioner"
+        mine = self.choose(trace, topic, chosen)
+        chosen = [event for event in mine if event.kind == "PartitionChosen"]
+        self.title = f"The partitioner for {self.topic}" if self.topic else self.title
         used = Counter(event.detail["key"] for event in chosen)
         order = list(used)
         self.keys = sorted(sorted(used, key=lambda key: (-used[key], order.index(key)))[:MOST_KEYS], key=order.index)
@@ -70,9 +67,6 @@ class PartitionerStory(Story):
         self.now: dict[str, Any] | None = None
         self.grown: tuple[str, int] | None = None
         self.divisors: list[int] | None = None
-
-    def cast(self) -> Cast:
-        return super().cast() | self.shown("keys", "others", "producers")
 
     # -- fold
 

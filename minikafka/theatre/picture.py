@@ -13,19 +13,16 @@ from typing import Any
 from minikafka.prediction import Prediction
 from minikafka.theatre import page, svg
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
-from minikafka.theatre.play import Cast, Play, Scene
+from minikafka.theatre.play import Cast, Play, Scene, picked
 from minikafka.theatre.text import escape
 
 
-class Table:
-    """The same events as text."""
-
-    def __init__(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        self.rows = list(rows)
+class Table(list[tuple[str, str, str]]):
+    """The same events as text: time, node and sentence of each."""
 
     def __repr__(self) -> str:
-        widths = [max((len(row[column]) for row in self.rows), default=0) for column in range(2)]
-        return "\n".join(f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}" for time, node, sentence in self.rows)
+        widths = [max((len(row[column]) for row in self), default=0) for column in range(2)]
+        return "\n".join(f"{time:>{widths[0]}}  {node:<{widths[1]}}  {sentence}" for time, node, sentence in self)
 
 
 class Picture:
@@ -107,13 +104,8 @@ class Picture:
         if at_ms is not None:
             begin = max(bisect_right([scene["at"] for scene in self.scenes], at_ms) - 1, 0)
         packed = page.packed([self._step(scene) for scene in self.scenes], [self.drawings(WIDE), self.drawings(NARROW)])
-        return packed | {
-            "title": self.title,
-            "corner": self.corner,
-            "prediction": self.prediction.to_json() if self.prediction else None,
-            "begin": begin,
-            "whole_s": self.play.whole_s,
-        }
+        asks = {"prediction": self.prediction.to_json() if self.prediction else None}
+        return packed | picked(self, "title", "corner") | asks | {"begin": begin, "whole_s": self.play.whole_s}
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser."""
@@ -124,22 +116,16 @@ class Picture:
 
     def _step(self, scene: Scene) -> dict[str, Any]:
         as_told = ("number", "of", "at", "time", "node", "sentence", "chapter", "because", "trouble")
-        return {name: scene[name] for name in as_told} | {
-            "scenario": self.play.scenario(scene),
-            "summary": self.summary(scene),
-            "again": self._is_more_of_the_same(scene["step"]),
-            "foot": self._foot(scene["step"]),
-        }
+        # The rule under the picture would give a prediction's answer away before that is decided.
+        foot, again = "" if self._asks(scene["step"]) else self.play.foot, self._is_more_of_the_same(scene["step"])
+        drawn = {"scenario": self.play.scenario(scene), "summary": self.summary(scene), "again": again, "foot": foot}
+        return {name: scene[name] for name in as_told} | drawn
 
     def _is_more_of_the_same(self, step: int) -> bool:
         """Whether it is the third event or a later one of one kind in a row, and nothing to stop at."""
         row = self.scenes[max(step - 2, 0) : step + 1]
         plain = not (row[-1]["chapter"] or row[-1]["trouble"] or "light" in row[-1])
         return len(row) == 3 and plain and len({scene["kind"] for scene in row}) == 1
-
-    def _foot(self, step: int) -> str:
-        """The rule under the picture; it would give a prediction's answer away before that is decided."""
-        return "" if self._asks(step) else self.play.foot
 
     def _asks(self, step: int) -> bool:
         """Whether a prediction is open at this step: its answer is not decided yet."""
@@ -163,7 +149,8 @@ class Picture:
     def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a saved notebook is opened."""
         inside = self.page(at_end, at_ms).replace("&", "&amp;").replace("'", "&#39;")
-        height = page.height([drawing.bottom for drawing in self.drawings(WIDE)], asks=self.prediction is not None)
+        tallest = max((drawing.bottom for drawing in self.drawings(WIDE)), default=0)
+        height = tallest + page.ABOVE + (page.ASKING if self.prediction else 0)  # before the player measures it
         return (
             f"<iframe title='{escape(self.title)}' style='width:100%;height:{height}px;border:0;display:block' "
             f"srcdoc='{inside}'></iframe>"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, Place, text_width
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pipeline_story import ANSWERS, LOG, REQUESTS, SEND, PipelineStory
 from minikafka.theatre.play import Play
@@ -28,8 +28,6 @@ COLUMNS = {  # of the buffer, of what is in flight, and of the wire: x and width
 
 SETTINGS = {"acks": "acks", "linger_ms": "linger_ms", "batch_size": "batch_size",
             "max_in_flight_requests_per_connection": "in flight at most"}  # fmt: skip
-
-Place = tuple[float, float, float]  # x, y, width
 
 
 class PipelinePlay(Play):
@@ -77,28 +75,28 @@ class PipelinePlay(Play):
         self.longest = max((log["end"] for scene in scenes[-1:] for log in scene["space"]["logs"]), default=0)
 
     def _buffer(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
-        x, y, w = place
-        d.text("buffer/name", x, y + 14, f"{self.cast['producer']}'s buffer", bold=True, room=w - 100)
         waiting = sum(batch["count"] for batch in space["buffer"])
         words = f"{waiting} waiting" if waiting else "empty"
-        d.note("buffer/count", x + w, y + 14, words, "end", mono=True)
+        x, y, w = self._column(d, "buffer", place, f"{self.cast['producer']}'s buffer", words)
         hidden = len(space["buffer"]) - self.rows
         for row, batch in enumerate(space["buffer"][: self.rows]):
-            top = y + HEAD + row * ROW
-            last = hidden > 0 and row == self.rows - 1
-            state = f"{batch['state']}, +{hidden} more" if last else batch["state"]
-            self._batch(d, batch, (x, top, w), state)
+            more = f", +{hidden} more" if hidden > 0 and row == self.rows - 1 else ""
+            self._batch(d, batch, (x, y + row * ROW, w), batch["state"] + more)
+
+    def _column(self, d: Drawing, key: str, place: Place, name: str, words: str) -> Place:
+        """What stands above a column; returns the place under it."""
+        x, y, w = place
+        d.text(key + "/name", x, y + 14, name, bold=True, room=w - 100)
+        d.note(key + "/count", x + w, y + 14, words, "end", mono=True)
+        return x, y + HEAD, w
 
     def _flight(self, d: Drawing, space: dict[str, Any], place: Place) -> None:
-        x, y, w = place
-        d.text("flight/name", x, y + 14, "in flight", bold=True)
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = [request for request in space["in_flight"] if request["acks"] != 0]
-        words = f"{len(waits)} of {limit} unanswered"
-        d.note("flight/count", x + w, y + 14, words, "end", mono=True)
+        x, y, w = self._column(d, "flight", place, "in flight", f"{len(waits)} of {limit} unanswered")
         shown = self._in_flight(space)
         for row in range(self.rows):
-            top = y + HEAD + row * ROW
+            top = y + row * ROW
             if row >= len(shown):
                 d.rect(f"slot/{row}", x, top, w, ROW - 6, "none", "rule", r=6, dash="2 4")
                 continue
@@ -127,12 +125,15 @@ class PipelinePlay(Play):
             near, far = ("2 4" if state == gone else None for gone in ("answer lost", "lost"))
             d.line(f"wire/{row}", x + 1, level, cut, level, "rule", width=2, dash=near)
             d.line(f"wire/{row}/far", cut, level, x + w - 2, level, "rule", width=2, dash=far)
-            past = space["cut"] and state == "on its way"  # it was beyond the place when that broke
+            # What broke, broke behind what is on its way; what was cut by hand holds it back.
+            past = space["cut"] and "parted" not in space and state == "on its way"
             self._message(d, batch["batch"], state, (cut + 8 if past else x + 4, level - 9, x + w), cut)
         if space["cut"]:
             teeth = "".join("l4,4 l-8,8 l4,4" for _ in range(self.rows * ROW // 16))
             d.path("wire/cut", cut, top - 3, "M0,0 " + teeth, line="trouble", width=2.5, tip="the connection is lost")
             d.text("wire/cut/name", cut, y + 14, "cut", "trouble", bold=True, anchor="middle")
+        if "live" in self.cast:
+            d.wire("wire/lever", cut, top + self.rows * ROW, self.cast["producer"], "parted" in space)
 
     def _message(self, d: Drawing, number: int, state: str, place: Place, cut: float) -> None:
         """A request on its way to the broker, or the answer on its way back; lost, it gets as far as the cut."""
@@ -186,15 +187,12 @@ class PipelinePlay(Play):
 
     def _logs(self, d: Drawing, space: dict[str, Any], place: Place, door: float) -> float:
         """The partitions' logs and the lamps under them; returns the lowest point."""
-        x, y, w = place
         chosen, many = self.cast["chosen"], len(self.cast["chosen"]) > 1
         name = "the log" if many else f"the log of partition {chosen[0] if chosen else 0}"
-        d.text("caption/log", x, y + 14, name, bold=True)
-        end = sum(log["end"] for log in space["logs"])
-        d.note("log/end", x + w, y + 14, f"{end} written", "end", mono=True)
+        written = f"{sum(log['end'] for log in space['logs'])} written"
+        x, top, w = self._column(d, "caption/log", place, name, written)
         per_row = int((w - (30 if many else 0)) // (CELL + 5))
         rows = 1 if many else min(max(-(-self.longest // per_row), 1), 3)
-        top = y + HEAD
         for log in space["logs"]:
             if many:
                 d.text(f"log/{log['partition']}/name", x, top + 19, f"P{log['partition']}", mono=True, bold=True)

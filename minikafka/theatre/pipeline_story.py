@@ -9,55 +9,97 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.theatre.casting import busiest_partitions, busiest_topic, legend, letters
-from minikafka.theatre.pipeline_batches import Batch, Futures, Request
-from minikafka.theatre.play import LIVES, Cast, Detail, Says, Space, Story, Told
-from minikafka.theatre.text import capital, counted, quoted
+from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
+from minikafka.theatre.play import LIVES, Detail, Says, Space, Told, picked
+from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event, moment
 
 MOST_PARTITIONS = 3
 SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
+_OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
+_THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
 SAYS = {
     "TopicCreated": Says("Topic {topic} is created. Its log is empty."),
     "TopicDeleted": Says("Topic {topic} is deleted, with all its records.", "topic deleted"),
-    "BatchFilled": Says("Batch {number} is full: {many}, {size_bytes} bytes. It need not linger.",
+    "BatchFilled": Says("Batch {batch} is full: {many}, {size_bytes} bytes. It need not linger.",
                         first="a full batch", mark=(SEND, "full")),
     "DuplicateRecognized": Says(
-        "The broker knows batch {number}: this producer's sequence number {base_sequence} is at offset {base_offset}. "
+        "The broker knows batch {batch}: this producer's sequence number {base_sequence} is at offset {base_offset}. "
         "It writes nothing and answers as it did before.", first="recognised", mark=(LOG, "known")),
-    "RecordsAcknowledged": Says("{producer} hears that batch {number} is written{where}.", first="acknowledged",
+    "BatchRefused": Says("The broker refuses batch {batch} with {error}: {message}.", trouble=True, first="{error}",
+                         mark=(LOG, "refused", True)),
+    "RecordsAcknowledged": Says("{node} hears that batch {batch} is written{where}.", first="acknowledged",
                                 mark=(ANSWERS, "ok")),
-    "BatchRetried": Says("{reason_why}{unsure} takes batch {number} back and tries again in {backoff_ms} ms.",
+    "BatchRetried": Says("{reason_why}{unsure} takes batch {batch} back and tries again in {backoff_ms} ms.",
                          first="taken back", mark=(ANSWERS, "none", True)),
-    "SendFailed": Says("{producer} gives batch {number} up: {reason_why}. The program is told that it failed.{but}",
+    "SendFailed": Says("{node} gives batch {batch} up: {reason_why}. The program is told that it failed.{but}",
                        trouble=True, first="given up", mark=(ANSWERS, "failed", True)),
     "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
     "NodeRestarted": Says("{node} is back.", "{node} is back"),
     "NodeFrozen": Says("{node} stands still: it does nothing and hears nothing.", "{node} stands still"),
     "NodeThawed": Says("{node} goes on.", "{node} goes on"),
+    "LinkCut": Says("The network between {one} and {other} is cut: nothing passes.", "the network is cut", True),
+    "LinkHealed": Says("The network between {one} and {other} heals: what was held back arrives.", "it heals"),
 }  # fmt: skip
 
 
-class PipelineStory(Story):
-    name = "pipeline"
+@dataclass(eq=False)
+class Batch:
+    """A batch as the producer holds it. records: numbers in the order of send()."""
+
+    number: int
+    partition: int
+    records: list[int] = field(default_factory=list)
+    state: str = "lingers"
+    base_sequence: int = -1
+    sent: tuple[str, int] | None = None
+
+    def space(self, records: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """records: letter, key and value of every record sent."""
+        where = {"batch": self.number, "partition": self.partition, "count": len(self.records)}
+        return where | {"records": [[n, *records[n]] for n in self.records[:8]], "state": self.state}
+
+
+@dataclass
+class Request:
+    """One Produce request. batches: what it carries; open: those of them that are in flight still.
+
+    state: on its way, written, known, refused, lost, answer lost.
+    """
+
+    key: tuple[Any, Any]
+    attempt: int
+    acks: Any
+    batches: list[Batch] = field(default_factory=list)
+    open: list[Batch] = field(default_factory=list)
+    state: str = "on its way"
+
+    def space(self, records: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        return picked(self, "state", "attempt", "acks") | {"batches": [batch.space(records) for batch in self.open]}
+
+
+class PipelineStory(OfTopic):
+    name, title = "pipeline", "The producer's pipeline"
     says = SAYS
+    shows = ("producer", "chosen", "legend")
 
     def __init__(self, trace: Sequence[Event], *, topic: str | None = None, producer: str | None = None,
                  **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         sent = [event for event in trace if event.kind == "PartitionChosen" and "batch" in event.detail]
-        self.topic = topic or busiest_topic(sent) or busiest_topic(trace)
+        mine = self.choose(trace, topic, sent)
         sent = [event for event in sent if event.detail["topic"] == self.topic]
         busiest = Counter(event.node for event in sent).most_common(1)
         self.producer = producer or (busiest[0][0] if busiest else "")
-        mine = [event for event in trace if event.detail.get("topic") == self.topic]
         self.chosen = busiest_partitions(mine, MOST_PARTITIONS)
         words = [(e.detail["value"], e.detail["key"]) for e in sent if e.node == self.producer]
         self.by_value = len({value for value, _ in words}) > 1 or not any(key for _, key in words)
         self.letters = letters(value if self.by_value else key for value, key in words)
-        self.title = f"{self.producer}'s pipeline to {self.topic}" if self.producer else "The producer's pipeline"
+        self.legend = "" if self.by_value else legend(self.letters, 4)
+        self.title = f"{self.producer}'s pipeline to {self.topic}" if self.producer else self.title
         started = (e for e in trace if e.kind == "ClientStarted" and e.node == self.producer)
         self.config: dict[str, Any] = next((event.detail.get("config", {}) for event in started), {})
         self.records: list[list[Any]] = []  # of each record sent: letter, key, value
@@ -68,63 +110,64 @@ class PipelineStory(Story):
         self.broken: set[Any] = set()  # connections on which nothing arrives any more
         self.logs: dict[int, list[list[Any]]] = {}  # partition -> [offset, record or None, "" | again | late]
         self.copies: Counter[int] = Counter()
-        self.lost: dict[int, None] = {}
-        self.late: dict[int, None] = {}
-        self.futures = Futures()
+        self.lost: set[int] = set()
+        self.late: set[int] = set()
+        self.heard: dict[int, bool] = {}  # what the program was told of a record: done, or failed
         self.cut = False  # the connection is lost, and there is no other yet
+        self.parted = False  # by hand: whatever is sent waits until that heals
         self.stuck: list[Any] = []  # what waited too long, now: row in flight, batch, and where it got lost
-        self.acknowledged = self.failed = self.requests_sent = 0
-
-    def cast(self) -> Cast:
-        keys = "" if self.by_value else legend(self.letters, 4)
-        return super().cast() | self.shown("producer", "chosen") | {"legend": keys}
 
     def see(self, event: Event) -> Told | None:
         self.stuck = []
         return super().see(event)
 
     def space(self) -> Space:
-        untrue = self.futures.untrue(self.copies, self.lost)
-        return {
-            "producer": self.producer,
-            "config": dict(self.config),
+        told, outcomes = self._told(), list(self.heard.values())
+        said = {n: [letter, value] for n, (letter, _, value) in enumerate(self.records)}
+        return picked(self, "producer", "config") | {
             "buffer": [batch.space(self.records) for batch in self.buffer],
             "in_flight": [request.space(self.records) for request in self.in_flight.values()],
-            "logs": [{"partition": p, "end": log[-1][0] + 1 if log else 0, "records": self._cells(log)}
+            # The latest records: offset, number of the record, letter, value, "" | again | late.
+            "logs": [{"partition": p, "end": log[-1][0] + 1 if log else 0,
+                      "records": [[offset, n, *said.get(n, [None, None]), state] for offset, n, state in log[-40:]]}
                      for p, log in sorted(self.logs.items())],
             "sent": len(self.records),
-            "requests": self.requests_sent,
-            "cut": self.cut,
+            "requests": len(self.made),
+            "cut": self.cut or self.parted,
             "stuck": self.stuck,
-            "told": self.futures.space([letter for letter, _, _ in self.records], untrue),
-            "untrue": len(untrue),
-            "acknowledged": self.acknowledged,
-            "failed": self.failed,
+            "told": [each for each in told if each[3] or each[0] >= len(told) - 24],  # the latest, and what is untrue
+            "untrue": sum(each[3] for each in told),
+            "acknowledged": outcomes.count(True),
+            "failed": outcomes.count(False),
             "twice": sum(1 for copies in self.copies.values() if copies > 1),
             "late": len(self.late),
             "lost": len([n for n in self.lost if not self.copies[n]]),
             "down": self.away,
-        }  # fmt: skip
+        } | ({"parted": True} if self.parted else {})  # fmt: skip
 
-    def _cells(self, log: list[list[Any]]) -> list[list[Any]]:
-        """The latest records: offset, number of the record, letter, value, "" | again | late."""
-        said = {n: [letter, value] for n, (letter, _, value) in enumerate(self.records)}
-        return [[offset, n, *said.get(n, [None, None]), state] for offset, n, state in log[-40:]]
+    def _told(self) -> list[list[Any]]:
+        """What the program was told of each record, and whether it is untrue: failed and in the log, or done and lost.
+        (Done before it is written is acks=0, and may come true.)
+        """
+        written, words = set(+self.copies), {True: "done", False: "failed", None: ""}
+        wrong = {True: self.lost - written, False: written, None: set[int]()}
+        told = [(n, letter, self.heard.get(n)) for n, (letter, _, _) in enumerate(self.records)]
+        return [[n, letter, words[done], n in wrong[done]] for n, letter, done in told]
 
     # -- fold: what the producer does
 
     def is_mine(self, event: Event) -> bool:
-        if event.detail.get("topic", self.topic) != self.topic:
+        d, kind = event.detail, event.kind
+        if d.get("topic", self.topic) != self.topic or (kind in _THE_PRODUCERS and event.node != self.producer):
             return False
-        if event.kind in _OF_A_BATCH and event.detail["batch"] not in self.batches:
-            return False
-        return event.kind not in _THE_PRODUCERS or event.node == self.producer
+        if kind.startswith("Link"):
+            return self.producer in (d["one"], d["other"])
+        return kind not in _OF_A_BATCH or d["batch"] in self.batches
 
     def _sweep(self) -> None:
         """With acks=0 nobody waits: what is lost is in flight no longer once the next thing happens."""
-        over = [key for key, request in self.in_flight.items() if request.acks == 0 and request.state != "on its way"]
-        for key in over:
-            del self.in_flight[key]
+        waits = [each for each in self.in_flight.values() if each.acks != 0 or each.state == "on its way"]
+        self.in_flight = {request.key: request for request in waits}
 
     def _names(self, records: Sequence[int]) -> str:
         """The letters of some records, for a mark."""
@@ -133,13 +176,11 @@ class PipelineStory(Story):
     def _see_ClientStarted(self, event: Event, d: Detail) -> None:
         self.config = d.get("config", {})
 
-    def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
+    def _do_TopicCreated(self, event: Event, d: Detail) -> None:
         self.logs = {partition: [] for partition in self.chosen}
-        return self.tell(event)
 
-    def _see_TopicDeleted(self, event: Event, d: Detail) -> Told:
+    def _do_TopicDeleted(self, event: Event, d: Detail) -> None:
         self.logs.clear()
-        return self.tell(event)
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
         if "batch" not in d:
@@ -150,14 +191,13 @@ class PipelineStory(Story):
         self.records.append([self.letters[word], d["key"], d["value"]])
         batch = self.batches.get(d["batch"])
         what = quoted(d["value"], 24) if d["value"] else ""
+        joins = f"joins batch {d['batch']}"
         if batch is None:
             batch = self.batches[d["batch"]] = Batch(d["batch"], d["partition"])
             self.buffer.append(batch)
             linger_ms = self.config.get("linger_ms")
             joins = f"begins batch {batch.number}"
             joins += f", which may linger {linger_ms} ms for company" if linger_ms else ""
-        else:
-            joins = f"joins batch {batch.number}"
         batch.records.append(number)
         sentence = f"send({what}) returns at once. The record {joins}."
         return Told(sentence, marks=self.mark(SEND, str(self.records[number][0])))
@@ -167,30 +207,25 @@ class PipelineStory(Story):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        return self.tell(event, number=batch.number, many=counted(d["count"], "record", "one"))
+        return self.tell(event, many=counted(d["count"], "record", "one"))
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
         self._sweep()
         key = (d["connection"], d["correlation_id"])
-        if key not in self.in_flight:
-            self.in_flight[key] = self.made[key] = Request(key, d["attempt"], d["acks"])
-            self.requests_sent += 1
-        request = self.in_flight[key]
+        request = self.in_flight[key] = self.made.setdefault(key, Request(key, d["attempt"], d["acks"]))
         request.batches.append(batch)
         request.open.append(batch)
-        if batch in self.buffer:
-            self.buffer.remove(batch)
+        self.buffer = [each for each in self.buffer if each is not batch]
         batch.base_sequence, batch.sent = d["base_sequence"], event.id
-        records = counted(d["count"], "record", "one")
         if d["attempt"] > 1:
             sentence, chapter = f"Batch {batch.number} leaves once more, attempt {d['attempt']}.", "tried again"
         else:
-            sentence, chapter = f"Batch {batch.number} leaves with {records}: {d['why']}.", "the first request"
+            many, chapter = counted(d["count"], "record", "one"), "the first request"
+            sentence = f"Batch {batch.number} leaves with {many}: {d['why']}."
         if d["acks"] == 0:
             sentence += " acks=0: for the program it is done, whatever happens now."
-            self.acknowledged += d["count"]
-            self.futures.tell(batch.records, True)
+            self.heard |= dict.fromkeys(batch.records, True)
         self.cut = d["connection"] in self.broken
         text = f"try {d['attempt']}" if d["attempt"] > 1 else self._names(batch.records)
         if self.cut:
@@ -202,9 +237,7 @@ class PipelineStory(Story):
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
-        if request.acks == 0:
-            for batch in request.batches:
-                self.lost.update(dict.fromkeys(batch.records))
+        self.lost.update(n for batch in request.batches for n in batch.records if request.acks == 0)
 
     def _see_MessageLost(self, event: Event, d: Detail) -> Told | None:
         if d.get("api") != "Produce" or self.producer not in (d["source"], d["target"]):
@@ -222,9 +255,8 @@ class PipelineStory(Story):
         request, light = on_it[-1], list[str]()
         request.state, first = "lost", request.batches[0]
         self._let_go(request)
-        numbers = [str(batch.number) for batch in request.batches]
-        which = f"batch{'es' * (len(numbers) > 1)} {', '.join(numbers)}"
-        sentence = f"The request with {which} is lost, and the connection with it."
+        numbers, more = ", ".join(str(batch.number) for batch in request.batches), "es" * (len(request.batches) > 1)
+        sentence = f"The request with batch{more} {numbers} is lost, and the connection with it."
         if request.acks == 0:
             sentence += " Nobody will ever know."
             light = [*self._light("truth", first, first.records), "lamp/lost", f"wire/{first.number}"]
@@ -233,44 +265,41 @@ class PipelineStory(Story):
 
     def _light(self, lamp: str, batch: Batch, records: Sequence[int]) -> list[str]:
         """The first time, the keys of what a red lamp is about: records in the log, and what the program was told."""
-        if not self.once(f"light on {lamp}"):
-            return []
         written = [offset for offset, n, _ in self.logs.get(batch.partition, ()) if n in records]
-        cells = [f"log/{batch.partition}/{offset}" for offset in written]
-        return [*cells, *(f"told/{n}" for n in records if lamp == "truth"), f"lamp/{lamp}", "caption"]
+        keys = [f"log/{batch.partition}/{offset}" for offset in written]
+        keys += [f"told/{n}" for n in records if lamp == "truth"]
+        return self.first(f"light on {lamp}", *keys, f"lamp/{lamp}", "caption")
 
     # -- fold: the broker
 
-    def _of(self, event: Event, partition: int) -> tuple[Request | None, Batch | None]:
-        """The request that the broker was serving, and its batch for this partition."""
+    def _of(self, event: Event) -> tuple[Request, Batch] | None:
+        """The request that the broker was serving, and its batch for the event's partition."""
         request = self.made.get(event.cause) if event.cause else None
-        batches = request.batches if request else []
-        return request, next((batch for batch in batches if batch.partition == partition), None)
+        mine = [batch for batch in request.batches if batch.partition == event.detail["partition"]] if request else []
+        return (request, mine[0]) if request and mine else None
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = d["partition"]
         if partition not in self.chosen:
             return None
-        log = self.logs.setdefault(partition, [])
-        request, batch = self._of(event, partition)
-        count = d["last_offset"] - d["base_offset"] + 1
-        if request is None or batch is None:
-            log += [[offset, None, ""] for offset in range(d["base_offset"], d["last_offset"] + 1)]
-            who = self.asker(event) or "Somebody else"
-            return Told(f"{who} writes {counted(count, 'record', 'one')}.", marks=self.mark(LOG, f"+{count}"))
+        log, of = self.logs.setdefault(partition, []), self._of(event)
+        offsets = range(d["base_offset"], d["last_offset"] + 1)
+        if of is None:
+            log += [[offset, None, ""] for offset in offsets]
+            who, many = self.asker(event) or "Somebody else", len(offsets)
+            return Told(f"{who} writes {counted(many, 'record', 'one')}.", marks=self.mark(LOG, f"+{many}"))
+        request, batch = of
         if request.state == "on its way":
             request.state = "answer lost" if request.key[0] in self.broken and request.acks != 0 else "written"
         if request.acks == 0:
             self.in_flight.pop(request.key, None)
         highest = max((n for _, n, _ in log if n is not None and n not in batch.records), default=-1)
-        again = [n for n in batch.records if self.copies[n]]
-        late = [n for n in batch.records if n < highest]
-        self.late.update(dict.fromkeys(late))
-        for offset, n in enumerate(batch.records, d["base_offset"]):
-            log.append([offset, n, "again" if self.copies[n] else "late" if n < highest else ""])
-            self.copies[n] += 1
-        offsets = f"offset {d['base_offset']}" if count == 1 else f"offsets {d['base_offset']} to {d['last_offset']}"
-        sentence = f"The broker writes batch {batch.number}: {offsets}."
+        again, late = [n for n in batch.records if self.copies[n]], [n for n in batch.records if n < highest]
+        self.late.update(late)
+        states = [(n, "again" if n in again else "late" if n in late else "") for n in batch.records]
+        log += [[offset, *state] for offset, state in enumerate(states, offsets[0])]
+        self.copies.update(batch.records)
+        sentence = f"The broker writes batch {batch.number}: {span_of(offsets)}."
         marks = self.mark(LOG, self._names(batch.records), bool(again or late))
         chapter, lamp, lit = "written", "", []
         if again:
@@ -286,31 +315,27 @@ class PipelineStory(Story):
         light = self._light(lamp, batch, lit) if lamp else ()
         return Told(sentence, self.once(chapter), bool(lamp), batch.sent, marks, light)
 
-    def _see_DuplicateRecognized(self, event: Event, d: Detail) -> Told | None:
-        request, batch = self._of(event, d["partition"])
-        if request is None or batch is None:
+    def _answered(self, event: Event, d: Detail) -> Told | None:
+        """The broker writes nothing: it knows the batch, or refuses it."""
+        of = self._of(event)
+        if of is None:
             return None
-        request.state = "known"
-        return self.tell(event, number=batch.number, base_sequence=batch.base_sequence, because=batch.sent)
+        request, batch = of
+        request.state = "refused" if event.kind == "BatchRefused" else "known"
+        if request.state == "refused":
+            self._let_go(request)
+        return self.tell(event, batch=batch.number, base_sequence=batch.base_sequence, because=batch.sent)
 
-    def _see_BatchRefused(self, event: Event, d: Detail) -> Told | None:
-        request, batch = self._of(event, d["partition"])
-        if request is None or batch is None:
-            return None
-        request.state = "refused"
-        self._let_go(request)
-        sentence = f"The broker refuses batch {batch.number} with {d['error']}: {d['message']}."
-        return Told(sentence, self.once(d["error"]), True, batch.sent, self.mark(LOG, "refused", True))
+    _see_DuplicateRecognized = _see_BatchRefused = _answered
 
     # -- fold: what the producer learns
 
     def _leave(self, batch: Batch) -> None:
         """The batch is in flight no longer; a request that carries no other goes with it."""
-        for key, request in list(self.in_flight.items()):
-            if batch in request.open:
-                request.open.remove(batch)
-                if not request.open:
-                    del self.in_flight[key]
+        for request in [each for each in self.in_flight.values() if batch in each.open]:
+            request.open.remove(batch)
+            if not request.open:
+                del self.in_flight[request.key]
 
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -329,31 +354,33 @@ class PipelineStory(Story):
         self.buffer.insert(place, batch)
         unsure = f". Written or not? {self.producer} can't tell. It"
         unsure = f", which may pass. {self.producer}" if d["reason"] == "refused" else unsure
-        return self.tell(event, number=batch.number, reason_why=capital(d["why"]), unsure=unsure)
+        return self.tell(event, reason_why=capital(d["why"]), unsure=unsure)
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
         self._leave(batch)
-        self.acknowledged += d["count"]
-        self.futures.tell(batch.records, True)
+        self.heard |= dict.fromkeys(batch.records, True)
         where = f", from offset {d['base_offset']} on. Its futures are done" if d["base_offset"] >= 0 else ""
-        return self.tell(event, producer=self.producer, number=batch.number, where=where)
+        return self.tell(event, where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
         self._leave(batch)
-        if batch in self.buffer:
-            self.buffer.remove(batch)
+        self.buffer = [each for each in self.buffer if each is not batch]
         batch.state = "failed"
-        self.failed += d["count"]
-        self.futures.tell(batch.records, False)
+        self.heard |= dict.fromkeys(batch.records, False)
         missing = [n for n in batch.records if not self.copies[n]]
-        self.lost.update(dict.fromkeys(missing))
+        self.lost.update(missing)
         light = [] if missing else self._light("truth", batch, batch.records)
-        return self.tell(event, producer=self.producer, number=batch.number, reason_why=d["message"] or d["error"],
-                         but="" if missing else " But the log holds it.", light=light)  # fmt: skip
+        but = "" if missing else " But the log holds it."
+        return self.tell(event, reason_why=d["message"] or d["error"], but=but, light=light)
 
     # -- fold: nodes
+
+    def _do_LinkCut(self, event: Event, d: Detail) -> None:
+        self.parted = event.kind == "LinkCut"
+
+    _do_LinkHealed = _do_LinkCut
 
     def _see_life(self, event: Event, d: Detail) -> Told:
         state, broker = LIVES[event.kind], event.node.startswith("broker")
@@ -365,13 +392,8 @@ class PipelineStory(Story):
                     request.state = "lost"
                     self._let_go(request)
         elif state == "crashed" and event.node == self.producer:
-            self.lost.update(dict.fromkeys(n for batch in self.buffer for n in batch.records))
+            self.lost.update(n for batch in self.buffer for n in batch.records)
             self.buffer.clear()
         elif event.kind == "NodeRestarted" and event.node == self.producer:
-            self.batches.clear()
-            self.in_flight.clear()
+            self.batches, self.in_flight = {}, {}
         return self.tell(event, mark=(LOG if broker else SEND, state or "back", state == "crashed"))
-
-
-_OF_A_BATCH = ("BatchFilled", "BatchSent", "BatchRetried", "RecordsAcknowledged", "SendFailed")
-_THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)

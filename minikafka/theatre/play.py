@@ -64,7 +64,8 @@ class Says:
 
 # What becomes of a node: kinds of events that most pictures tell, and the state that each leaves.
 LIVES = {
-    "ClientClosed": "closed", "NodeCrashed": "crashed", "NodeStopped": "stopped", "NodeFrozen": "frozen",
+    "ClientClosed": "closed", "NodeCrashed": "crashed", "NodeStopped": "stopped",
+    "NodeShutDown": "stopped", "NodeFrozen": "frozen",
     "NodeRestarted": "", "NodeThawed": "",
 }  # fmt: skip
 
@@ -73,16 +74,20 @@ class Story:
     """The base of all folds.
 
     A story may look at the whole trace when it is made, to choose who is shown and how much room they need; the
-    picture's options are its keyword arguments.
+    picture's options are its keyword arguments. live: what the levers of a live run need to know (course/levers.py).
     """
 
     name = ""  # of the picture
     title = ""
+    shows: ClassVar[Sequence[str]] = ()  # what the story keeps for its cast
     says: ClassVar[Mapping[str, Says]] = {}  # by kind of event
+    most_steps = MOST_STEPS
 
-    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
+    def __init__(self, trace: Sequence[Event], *, live: Any = None, **options: Any) -> None:
+        self.live = live
         self.requests: dict[Any, Event] = {}  # what brokers may be serving, by connection and correlation id
         self.number = 0  # of the event that is being seen, among those that are told
+        self.at = 0  # when it happened, in ms
         self.said: set[Any] = set()
         self.down: dict[str, str] = {}  # node -> what is wrong with it, "" where it is back
         if options:
@@ -94,13 +99,17 @@ class Story:
         return handler(event, event.detail) if handler else None
 
     def handler(self, event: Event) -> Handler | None:
-        """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for what becomes of a node; and the
-        words of its kind alone, where nothing else comes of it.
+        """`_see_<kind>(event, detail)`, if the event is of this story; `_see_life` for what becomes of a node; else
+        `_do_<kind>(event, detail)` changes the state, and the table has the words: none, and it is told QUIETLY.
         """
         found: Handler | None = getattr(self, f"_see_{event.kind}", None)
-        if found is None and event.kind in self.says:
-            found = self._see_life if event.kind in LIVES else lambda event, d: self.tell(event)
+        if found is None and (event.kind in self.says or hasattr(self, f"_do_{event.kind}")):
+            found = self._see_life if event.kind in LIVES else self._see_plainly
         return found if found is not None and self.is_mine(event) else None
+
+    def _see_plainly(self, event: Event, d: Detail) -> Told:
+        getattr(self, f"_do_{event.kind}", lambda *_: None)(event, d)
+        return self.tell(event) if event.kind in self.says else QUIETLY
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         """A node changes its state to LIVES[event.kind]."""
@@ -114,7 +123,7 @@ class Story:
         chapter = self.once(says.first.format_map(names)) if says.first else chapter
         if says.mark and not mark:
             lane, words, *trouble = says.mark
-            mark = (lane, words.format_map(names), bool(trouble))
+            mark = (lane.format_map(names), words.format_map(names), bool(trouble))
         marks = self.mark(*mark) if mark else []
         return Told(says.sentence.format_map(names), chapter, says.trouble, because, marks, light)
 
@@ -124,7 +133,7 @@ class Story:
 
     def is_mine(self, event: Event) -> bool:
         """Whether the story is about this event."""
-        raise NotImplementedError
+        return True
 
     def space(self) -> Space:
         """What is where now: plain JSON, made anew at each call."""
@@ -132,11 +141,7 @@ class Story:
 
     def cast(self) -> Cast:
         """Who is shown, after the last event: plain JSON."""
-        return {"title": self.title}
-
-    def shown(self, *names: str) -> dict[str, Any]:
-        """What the story keeps under these names, for its cast or its space."""
-        return {name: getattr(self, name) for name in names}
+        return {"title": self.title} | ({"live": self.live} if self.live else {}) | picked(self, *self.shows)
 
     @property
     def away(self) -> dict[str, str]:
@@ -157,8 +162,17 @@ class Story:
         self.said.add(what)
         return what
 
+    def first(self, what: str, *light: str) -> list[str]:
+        """The light that falls on these shapes the first time, and never again."""
+        return list(light) if self.once(what) else []
+
     def mark(self, lane: str, text: str, trouble: bool = False) -> list[dict[str, Any]]:
         return [{"lane": lane, "text": text, "of": self.number} | ({"trouble": True} if trouble else {})]
+
+
+def picked(source: object, *names: str) -> dict[str, Any]:
+    """What it keeps under these names, to be told as JSON."""
+    return {name: getattr(source, name) for name in names}
 
 
 class Play:
@@ -206,7 +220,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             key = (event.detail["connection"], event.detail["correlation_id"])
             story.requests[key] = event
             causes[key] = event.id
-        story.number = len(scenes) + 1
+        story.number, story.at = len(scenes) + 1, event.at - origin
         told = story.see(event)
         if told is QUIETLY and scenes:
             scenes[-1]["space"] = story.space()
@@ -220,25 +234,14 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
     for scene, time in zip(scenes, times([scene["at"] for scene in scenes]), strict=True):
         scene["of"] = len(scenes)
         scene["time"] = time
-    return _thin(scenes)
+    return _thin(scenes, story.most_steps)
 
 
 def _scene(step: int, position: int, event: Event, told: Told, at: int, space: dict[str, Any]) -> Scene:
-    return {
-        "step": step,
-        "number": step + 1,
-        "position": position,
-        "at": at,
-        "event": list(event.id),
-        "kind": event.kind,
-        "node": event.node,
-        "sentence": told.sentence,
-        "chapter": told.chapter,
-        "trouble": told.trouble,
-        "because": None,
-        "marks": told.marks,
-        "space": space,
-    } | ({"light": list(told.light)} if told.light else {})
+    where = {"step": step, "number": step + 1, "position": position, "at": at, "event": list(event.id)}
+    says = picked(event, "kind", "node") | picked(told, "sentence", "chapter", "trouble")
+    shows = {"because": None, "marks": told.marks, "space": space}
+    return where | says | shows | ({"light": list(told.light)} if told.light else {})
 
 
 def _find(cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: int) -> int | None:
@@ -253,26 +256,23 @@ def _find(cause: Any, told_at: dict[Any, int], causes: dict[Any, Any], before: i
     return None
 
 
-def _thin(scenes: list[Scene]) -> list[Scene]:
-    if len(scenes) <= MOST_STEPS:
+def _thin(scenes: list[Scene], most: int) -> list[Scene]:
+    if len(scenes) <= most:
         return scenes
     must = [scene["step"] for scene in scenes if scene["chapter"] or scene["trouble"]]
-    others = [scene["step"] for scene in scenes if not (scene["chapter"] or scene["trouble"])]
-    room = max(MOST_STEPS - len(must), 2)
+    others = [scene["step"] for scene in scenes if scene["step"] not in must]
+    room = max(most - len(must), 2)
     evenly = [others[i * (len(others) - 1) // (room - 1)] for i in range(room) if others]
-    chosen = {*must[:MOST_STEPS], *evenly}
-    kept = [scene for scene in scenes if scene["step"] in chosen]
+    chosen = {*must[:most], *evenly}
+    kept: list[Scene] = []
     marks: list[dict[str, Any]] = []
     renumbered: list[int] = []
-    passed = 0
     for scene in scenes:  # a skipped scene leaves its marks to the next one that is shown
         marks += scene["marks"]
-        renumbered.append(min(passed, len(kept) - 1))
+        renumbered.append(len(kept))
         if scene["step"] in chosen:
-            scene["marks"], marks = marks, []
-            passed += 1
-    for step, scene in enumerate(kept):
-        because = None if scene["because"] is None else renumbered[scene["because"]]
-        scene["because"] = because if because is not None and because < step else None
-        scene["step"] = step
+            because = len(kept) if scene["because"] is None else renumbered[scene["because"]]
+            scene |= {"marks": marks, "step": len(kept), "because": because if because < len(kept) else None}
+            kept.append(scene)
+            marks = []
     return kept

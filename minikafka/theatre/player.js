@@ -1,5 +1,5 @@
 // The player: which step is shown, playing, hovering, the table, keys. page.py puts the scripts together, this one first:
-// stage.js draws, asking.js asks and offers choices, notebook.js speaks with the page around and with the kernel.
+// stage.js draws, asking.js asks and offers choices, hands.js changes a live run, notebook.js speaks with the page around and with the kernel.
 
 const at = id => document.getElementById(id);
 const make = (tag, properties, ...inside) => {
@@ -211,7 +211,6 @@ at('scrub').oninput = () => go(Number(at('scrub').value));
 document.addEventListener('keydown', event => {
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
   const tag = event.target.tagName;
-  if (event.target.dataset.act && ' Enter'.includes(event.key)) return;
   if (event.target.id === 'stage' && event.key.startsWith('Arrow')) return;
   if (tag === 'SELECT' || (tag === 'BUTTON' && event.key === ' ') || (tag === 'INPUT' && !'nt '.includes(event.key))) return;
   event.preventDefault();

@@ -1,17 +1,29 @@
-"""What the rebalance's picture knows of a group at one moment, and since when: members, coordinator, partitions.
+"""Who is on the stage of the rebalance, and what is known of the group at one moment, and since when.
 
-A partition is read while one member that holds it lives and is in the group. What coordinators tell is enough to know
-that; where the members tell too (a simulation), their word counts for when they begin and stop.
+A consumer that was restarted comes back with a new member id and is the same actor, unless the coordinator still
+holds the old id as a member: then there are two, and the newer one carries a mark (A'). A partition is read while one
+member that holds it lives and is in the group. What coordinators tell is enough to know that; where the members tell
+too (a simulation), their word counts for when they begin and stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
-from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor, Cast, Part
+from minikafka.theatre.casting import busiest_topic, legend, letters
+from minikafka.theatre.drawing import COLOURS, actor_colour, actor_number
+from minikafka.theatre.play import picked
+from minikafka.theatre.text import listed
+from minikafka.trace import Event
 
+Part = tuple[str, int]
+
+MOST_MEMBERS, MOST_PARTITIONS = 6, 8
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 PHASES = {  # a group's state: in plain words, in short ones, and its fill
     "Empty": ("nobody is here", "nobody is here", "wash"),
     "PreparingRebalance": ("everyone joins", "join", "cell"),
@@ -21,10 +33,134 @@ PHASES = {  # a group's state: in plain words, in short ones, and its fill
     "Stable": ("Stable", "Stable", "good"),
     "Dead": ("gone", "gone", "wash"),
 }
-MOST_NAMED = 8  # in one sentence
+SILENT = ("frozen", "cut off")  # in no position to know that it is out
 Span = tuple[int, list[str], str, int | None]
 AWAY = {"frozen": "frozen: no heartbeat", "crashed": "crashed: it says nothing", "closed": "has left",
-        "left": "has left"}  # fmt: skip
+        "left": "has left", "cut off": "cut off: hears nothing"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Actor:
+    """number: gives colour (six of them) and pattern (0 none, then one more each time colours repeat)."""
+
+    name: str
+    letter: str
+    number: int
+
+    @property
+    def colour(self) -> str:
+        return actor_colour(self.number)
+
+    @property
+    def ink(self) -> str:
+        return f"on{self.number % COLOURS + 1}"
+
+    @property
+    def pattern(self) -> int:
+        return self.number // COLOURS
+
+
+def actors_of(told: dict[str, Any]) -> dict[str, Actor]:
+    """By name, from what Cast.to_json has told."""
+    return {each["name"]: Actor(**each) for each in told["actors"]}
+
+
+@dataclass(frozen=True)
+class Cast:
+    """members: member id -> actor. clients_speak: the trace holds what members did, not only what brokers saw. keeps:
+    members were seen to keep partitions through a rebalance.
+    """
+
+    group: str
+    parts: list[Part]
+    left_out: int
+    actors: list[Actor]
+    members: dict[str, Actor]
+    clients_speak: bool
+    kind: str = "classic"  # or "consumer": KIP-848
+    states_told: bool = True  # by the coordinator; else they follow from the rest
+    keeps: bool = False
+
+    @cached_property
+    def short(self) -> dict[str | None, str]:
+        """Topic -> what stands before a partition's number: P, or a letter of each of several topics."""
+        names = list(dict.fromkeys(topic for topic, _ in self.parts))
+        return {names[0]: "P"} if len(names) == 1 else letters(names)
+
+    def label(self, part: Part) -> str:
+        return f"{self.short.get(part[0], part[0])}{part[1]}"
+
+    def to_json(self) -> dict[str, Any]:
+        """What the picture shows of it. legend: the topics' letters, where there are several."""
+        return picked(self, "group", "kind", "keeps") | {
+            "topics": " and ".join(dict.fromkeys(topic for topic, _ in self.parts)),
+            "partitions": [self.label(part) for part in self.parts],
+            "left_out": self.left_out,
+            "legend": legend(self.short).removeprefix("keys: ") if len(self.short) > 1 else "",
+            "actors": [asdict(actor) for actor in self.actors],
+        }
+
+
+def cast(trace: Sequence[Event], group: str | None, topic: str | None, partitions: Sequence[int] | None) -> Cast:
+    """The busiest group unless one is named; the partitions it was ever given, or all of the topic it reads."""
+    groups = Counter(event.detail["group"] for event in trace if event.kind in ("MemberJoined", "RebalanceStarted"))
+    group = group or max(sorted(groups), key=lambda name: groups[name], default="")
+    mine = [event for event in trace if event.detail.get("group") == group]
+    members = _members(mine)
+    names = list(dict.fromkeys(members.values()))
+    by_letter = sorted(_letters(names).items(), key=lambda pair: (len(pair[1]), pair[1]))
+    order = [letter for _, letter in by_letter]
+    number = {each: actor_number(each.rstrip("'"), order) + COLOURS * each.count("'") for each in order}
+    actors = [Actor(name, letter, number[letter]) for name, letter in by_letter]
+    found = {actor.name: actor for actor in actors}
+    parts = _parts(trace, mine, topic)
+    if partitions is not None:
+        parts = [part for part in parts if part[1] in partitions]
+    speak = any(event.kind in ("PartitionsAssigned", "PartitionsRevoked") for event in mine)
+    return Cast(
+        group,
+        parts[:MOST_PARTITIONS],
+        max(len(parts) - MOST_PARTITIONS, 0),
+        actors,
+        {member: found[name] for member, name in members.items()},
+        speak,
+        "consumer" if any(event.kind == "MemberReconciled" for event in mine) else "classic",
+        any(event.kind == "GroupStateChanged" for event in mine),
+        any(event.kind == "PartitionsRevoked" and event.detail["owned"] for event in mine),
+    )
+
+
+def _members(mine: Sequence[Event]) -> dict[str, str]:
+    """Member id -> actor's name."""
+    names: dict[str, str] = {}
+    living: dict[str, list[str]] = {}
+    for event in mine:
+        member: Any = event.detail.get("member")
+        if event.kind == "MemberJoined" and member not in names:
+            client = event.detail["client"] or "member"
+            same = living.setdefault(client, [])
+            names[member] = client if not same else f"{client} ({len(same) + 1})"
+            same.append(member)
+        elif event.kind == "MemberLeft":
+            living = {client: [each for each in same if each != member] for client, same in living.items()}
+    return names
+
+
+def _parts(trace: Sequence[Event], mine: Sequence[Event], topic: str | None) -> list[Part]:
+    made = [event.detail["assignment"].values() for event in mine if event.kind == "AssignmentMade"]
+    assigned = {(name, number) for shares in made for parts in shares for name, number in parts}
+    topics = {topic} if topic else {name for name, _ in assigned} or {busiest_topic(trace)}
+    sizes = [event.detail for event in trace if event.kind in ("TopicCreated", "PartitionsCreated")]
+    there = {(d["topic"], number) for d in sizes for number in range(d["partitions"])}
+    return sorted(part for part in assigned | there if part[0] in topics)
+
+
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """A letter each: the one a name ends with ("consumer b" is B) where that tells them all apart, else in order."""
+    ends = [name.split(" (")[0].replace("-", " ").split(" ")[-1].upper() for name in names]
+    if all(end in ALPHABET and len(end) == 1 for end in ends):
+        return {name: end + "'" * ends[:n].count(end) for n, (name, end) in enumerate(zip(names, ends, strict=True))}
+    return {name: ALPHABET[n] if n < len(ALPHABET) else str(n + 1) for n, name in enumerate(names)}
 
 
 @dataclass
@@ -37,6 +173,7 @@ class ShownMember:
     id: str = ""
     inside: bool = False  # a member, as the coordinator sees it
     life: str = ""
+    cut: bool = False  # nothing passes between it and the coordinator
     owns: list[Part] = field(default_factory=list)
     gives: list[Part] = field(default_factory=list)
     waits: list[Part] = field(default_factory=list)
@@ -72,7 +209,7 @@ class ShownMember:
     @property
     def is_blind(self) -> bool:
         """Removed, and doesn't know it."""
-        return not self.inside and bool(self.owns) and self.life in ("", "frozen")
+        return not self.inside and bool(self.owns) and self.life in ("", *SILENT)
 
     @property
     def holds(self) -> bool:
@@ -100,10 +237,6 @@ class Group:
     position: dict[Part, int] = field(default_factory=dict)
     spans: dict[str, list[Span]] = field(default_factory=dict)
 
-    @property
-    def kind(self) -> str:
-        return self.cast.kind
-
     def member(self, member_id: str) -> ShownMember | None:
         actor = self.cast.members.get(member_id)
         return self.of(actor) if actor else None
@@ -122,7 +255,7 @@ class Group:
 
     @property
     def cooperative(self) -> bool:
-        return self.kind == "consumer" or "cooperative" in self.assignor or self.cast.keeps
+        return self.cast.kind == "consumer" or "cooperative" in self.assignor or self.cast.keeps
 
     def parts(self, given: Iterable[Any]) -> list[Part]:
         return sorted((topic, number) for topic, number in given)
@@ -176,21 +309,18 @@ class Group:
     def space(self, step: int) -> dict[str, Any]:
         """step: the one that is told now."""
         parts = self.cast.parts
-        names = ("kind", "state", "down", "number", "leader", "assignor")
-        return {name: getattr(self, name) for name in names} | {
+        held = {part for each in self.inside for part in each.owns}  # what a removed one believes doesn't count
+        names = ("state", "down", "number", "leader", "assignor")
+        return {"kind": self.cast.kind} | picked(self, *names) | {
             "assigns": self._assigns(step),
-            "waits_for": self._waits_for(),
+            "waits_for": [each.actor.letter for each in self.missing] if self.all_join else [],
             "two_owners": [self.cast.label(part) for part in self.two_owners],
             "inside": len(self.inside),
             "members": [self._member(each) for each in self._shown()],
-            "free": [self.cast.label(part) for part in parts if not self._held(part)] if self.state else [],
+            "free": [self.cast.label(part) for part in parts if part not in held] if self.state else [],
             "waiting": {self.cast.label(part): self.waiting(part) for part in parts},
             "spans": {lane: list(spans) for lane, spans in sorted(self.spans.items())},
         }
-
-    def _held(self, part: Part) -> bool:
-        """By a member of the group: what a removed one still believes doesn't count."""
-        return any(each.inside for each in self.owners(part))
 
     def _shown(self) -> list[ShownMember]:
         """At most six members, those inside first; in the order of their letters."""
@@ -200,7 +330,7 @@ class Group:
 
     def _assigns(self, step: int) -> str:
         """Who is busy assigning now: a member's name, "coordinator" or nobody."""
-        if self.kind == "classic":
+        if self.cast.kind == "classic":
             return self.leader if self.state == "CompletingRebalance" else ""
         return "coordinator" if self.state == "Assigning" or self.assigned_at == step else ""
 
@@ -209,75 +339,49 @@ class Group:
         """Members that have not joined again yet."""
         return [each for each in self.inside if not each.joining]
 
-    def _waits_for(self) -> list[str]:
-        """Whose JoinGroup is missing; known only where the members tell."""
-        if self.state != "PreparingRebalance" or not self.cast.clients_speak:
-            return []
-        return [each.actor.letter for each in self.missing]
+    @property
+    def all_join(self) -> bool:
+        """Whether it waits for JoinGroup of those that are missing: known only where the members tell."""
+        return self.state == "PreparingRebalance" and self.cast.clients_speak
 
     def _member(self, each: ShownMember) -> dict[str, Any]:
         label = self.cast.label
+        parts = {"owns": each.owns, "gives": each.must_give, "waits": each.still_waits}
         return {
             "name": each.actor.name,
-            "life": each.life,
-            "inside": each.inside,
+            **picked(each, "life", "inside"),
             "words": self.words(each),
             "trouble": each.is_blind or (each.overdue and each.reads),
-            "owns": [label(part) for part in each.owns],
-            "gives": [label(part) for part in each.must_give],
-            "waits": [label(part) for part in each.still_waits],
-            "asked": each.asked,
-            "asked_at": each.asked_at,
+            **{how: list(map(label, which)) for how, which in parts.items()},
+            **picked(each, "asked", "asked_at"),
             "answered": list(each.answered) if each.answered else None,
-        }
+        } | ({"cut": True} if each.cut else {})
 
     def words(self, each: ShownMember) -> str:
-        """What a member does, in plain words."""
-        if each.is_blind:
-            return "frozen: is out, doesn't know it" if each.life else "is out, doesn't know it"
-        if each.life == "closed" and each.inside:
-            return "closed, still a member"
-        if each.life == "crashed" and not each.inside:
-            return "crashed, is out"
-        if each.life:
-            return AWAY[each.life]
-        if not each.inside:
-            return "asks to join" if each.asked else "not in the group" if each.id else "starts"
-        if each.overdue:
-            return "too slow: poll is overdue"
-        if each.revoked:
-            return f"gives up {self.labels(each.revoked) if each.owns else 'all'}"
-        if each.asked == "LeaveGroup":
-            return "leaves the group"
-        if each.told:
-            return "was told, joins at next poll"
-        if each.must_give:
-            return f"must give up {self.labels(each.must_give)}"
-        if each.joining and self.state == "PreparingRebalance":
-            whom = self.missing[0].actor.letter if len(self.missing) == 1 else "all"
-            return f"reads on, waits for {whom}" if each.owns else f"waits for {whom}"
-        if self.kind == "classic" and self.state == "CompletingRebalance":
-            mine = each.actor.name == self.leader
-            return "decides who reads what" if mine else "waits for a share"
-        waits = each.still_waits
-        if waits:
-            holders = [(owner, part) for part in waits for owner in self.owners(part) if owner.inside]
-            if holders:
-                owner, part = holders[0]
-                return f"waits until {owner.actor.letter} gives up {self.labels([part])}"
-            unheard = [part for part in waits if part not in each.given]
-            return f"waits to hear of {self.labels(unheard)}" if unheard else f"takes over {self.labels(waits)}"
-        if not each.owns:
-            return "owns nothing"
-        if each.processing_ms:
-            return f"reads, slowly: {each.processing_ms} ms a record"
-        return "reads"
-
-
-def listed(words: list[str]) -> str:
-    """A, B and C."""
-    if len(words) < 2:
-        return "".join(words)
-    if len(words) > MOST_NAMED:
-        words = [*words[: MOST_NAMED - 1], f"{len(words) - MOST_NAMED + 1} more"]
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+        """What a member does, in plain words: the first of these that holds."""
+        labels, waits, missing = self.labels, each.still_waits, self.missing
+        whom = missing[0].actor.letter if len(missing) == 1 else "all"
+        joins = each.joining and self.state == "PreparingRebalance"
+        assigns = self.cast.kind == "classic" and self.state == "CompletingRebalance"
+        holders = [(owner, part) for part in waits for owner in self.owners(part) if owner.inside]
+        holds = [f"waits until {owner.actor.letter} gives up {labels([part])}" for owner, part in holders]
+        unheard = [part for part in waits if part not in each.given]
+        table = (
+            (each.is_blind, f"{each.life}: " * bool(each.life) + "is out, doesn't know it"),
+            (each.life == "closed" and each.inside, "closed, still a member"),
+            (each.life == "crashed" and not each.inside, "crashed, is out"),
+            (each.life, AWAY.get(each.life, "")),
+            (not each.inside, "asks to join" if each.asked else "not in the group" if each.id else "starts"),
+            (each.overdue, "too slow: poll is overdue"),
+            (each.revoked, f"gives up {labels(each.revoked) if each.owns else 'all'}"),
+            (each.asked == "LeaveGroup", "leaves the group"),
+            (each.told, "was told, joins at next poll"),
+            (each.must_give, f"must give up {labels(each.must_give)}"),
+            (joins, "reads on, " * bool(each.owns) + f"waits for {whom}"),
+            (assigns, "decides who reads what" if each.actor.name == self.leader else "waits for a share"),
+            (holds, "".join(holds[:1])),
+            (waits, f"waits to hear of {labels(unheard)}" if unheard else f"takes over {labels(waits)}"),
+            (not each.owns, "owns nothing"),
+            (each.processing_ms, f"reads, slowly: {each.processing_ms} ms a record"),
+        )
+        return next((words for state, words in table if state), "reads")

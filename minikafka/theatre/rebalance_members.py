@@ -11,9 +11,8 @@ from math import inf
 from typing import Any
 
 from minikafka.theatre.play import LIVES, QUIETLY, Cast, Detail, Says, Space, Story, Told
-from minikafka.theatre.rebalance_cast import Part, cast
-from minikafka.theatre.rebalance_group import MOST_NAMED, Group, ShownMember, listed
-from minikafka.theatre.text import key_part
+from minikafka.theatre.rebalance_group import Group, Part, ShownMember, cast
+from minikafka.theatre.text import key_part, listed
 from minikafka.trace import Event
 
 ERRORS = {
@@ -36,7 +35,12 @@ SAYS = {
                        "yet.", "{node} freezes"),
     "NodeThawed": Says("{node} goes on as if no time had passed.", "{node} goes on"),
     "NodeRestarted": Says("{node} starts again, remembering nothing.", "{node} is back"),
+    "LinkCut": Says("The network between {who} and the coordinator is cut: nothing passes, and neither knows yet.",
+                    "{who} is cut off"),
+    "LinkHealed": Says("The network between {who} and the coordinator heals: what was held back arrives.",
+                       "{who} is reached again"),
 }  # fmt: skip
+MOST_NAMED = 8  # members in one sentence
 LONG_MS = 3000  # a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited for
 STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 KAFKAS_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "")
@@ -48,27 +52,26 @@ def number_of(error: str) -> str:
 
 
 class MemberStory(Story):
-    """since_ms: what happens earlier is folded, but not told. every_ms: how often a step shows the records alone. live:
-    the cards carry levers.
-    """
+    """since_ms: what happens earlier is folded, but not told. every_ms: how often a step shows the records alone."""
 
     name = "rebalance"
     says = SAYS
 
     def __init__(self, trace: Sequence[Event], *, group: str | None = None, topic: str | None = None,
-                 partitions: Sequence[int] | None = None, since_ms: int = 0, live: bool = False,
-                 **options: Any) -> None:  # fmt: skip
+                 partitions: Sequence[int] | None = None, since_ms: int = 0, **options: Any) -> None:  # fmt: skip
         super().__init__(trace, **options)
         self.who = cast(trace, group, topic, partitions)
         self.title = f"Rebalance of group {self.who.group}" if self.who.group else "The rebalance"
-        self.since_ms, self.every_ms, self.live = since_ms, every_ms(trace, since_ms), live
+        told = ("MemberJoined", "RecordsAppended")
+        times = [event.at for event in trace if event.kind in told and event.at >= since_ms] or [0]
+        self.since_ms, self.every_ms = since_ms, max((max(times) - min(times)) // STEPS_OF_RECORDS, 1)
         self.group = Group(self.who)
         self.step = 0
         self.told_at = -inf
         self.alone: tuple[ShownMember | None, int] = (None, 0)  # the one member all wait for, and since when
 
     def cast(self) -> Cast:
-        return super().cast() | self.who.to_json() | {"since_ms": self.since_ms} | ({"live": True} if self.live else {})
+        return super().cast() | self.who.to_json() | {"since_ms": self.since_ms}
 
     def space(self) -> Space:
         return self.group.space(self.number)
@@ -77,6 +80,13 @@ class MemberStory(Story):
         if event.kind in OF_MEMBERS and self._client(event) is None:
             return False
         return bool(event.detail.get("group", self.who.group) == self.who.group)
+
+    def details(self, event: Event) -> dict[str, Any]:
+        d = event.detail
+        error, gone = d.get("error", ""), self.group.parts(d["partitions"]) if event.kind == "PartitionsLost" else ()
+        who = self._member(event, d).actor.name if self.who.actors else ""
+        names = {"who": who, "gone": self.group.labels(gone), "error": error + number_of(error)}
+        return super().details(event) | names
 
     def see(self, event: Event) -> Told | None:
         handler = self.handler(event)
@@ -112,7 +122,7 @@ class MemberStory(Story):
 
     def _note_wait(self, at: int) -> None:
         group = self.group
-        waits = group.state == "PreparingRebalance" and self.who.clients_speak and len(group.inside) > 1
+        waits = group.all_join and len(group.inside) > 1
         last = group.missing[0] if waits and len(group.missing) == 1 else None
         if last is not self.alone[0]:
             self.alone = (last, at)
@@ -153,12 +163,6 @@ class MemberStory(Story):
 
     # -- members
 
-    def _asks(self, member: ShownMember, api: str) -> None:
-        member.asked, member.asked_at = api, self.step
-
-    def _answer(self, member: ShownMember, words: str, trouble: bool) -> None:
-        member.answered = (words, trouble, self.step)
-
     def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:
         member = self._client(event) if d["api"] in APIS else None
         if member is None or d["api"] == "Heartbeat":
@@ -166,7 +170,7 @@ class MemberStory(Story):
         joins = d["api"] == "ConsumerGroupHeartbeat"
         if joins and member.inside and not member.gives:
             return None
-        self._asks(member, d["api"])
+        member.asked, member.asked_at = d["api"], self.step
         member.told, member.revoked = member.told and d["api"] != "JoinGroup", []
         name = member.actor.name
         if d["api"] == "LeaveGroup":
@@ -209,8 +213,8 @@ class MemberStory(Story):
         done, member.revoked = self.group.labels(member.revoked), []
         if not new and done:
             return Told(f"{name} is done with {done}: on_partitions_revoked has returned.")
-        if self.group.kind == "classic":
-            self._answer(member, f"SyncGroup: {self.group.labels(member.owns) or 'nothing yet'}", False)
+        if self.who.kind == "classic":
+            member.answered = (f"SyncGroup: {self.group.labels(member.owns) or 'nothing yet'}", False, self.step)
         return Told(f"{name} gets {new} and begins to read." if new else f"{name} gets nothing new.")
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
@@ -222,29 +226,22 @@ class MemberStory(Story):
         if not moves:
             return None
         mine = self.group.labels(member.owns)
-        if shared and self.group.kind == "classic":  # the answer to SyncGroup told it so
-            self._answer(member, f"SyncGroup: {mine or 'nothing yet'}", False)
+        if shared and self.who.kind == "classic":  # the answer to SyncGroup told it so
+            member.answered = (f"SyncGroup: {mine or 'nothing yet'}", False, self.step)
         gives, it = self.group.labels(moves) + ", unasked" * alone, "it" if len(moves) == 1 else "them"
         others = sorted({each.actor.letter for part in moves for each in self.group.holders(part)})
         who, keeps = f"{listed(others)} alone" if others else "nobody", f" It keeps {mine}." if member.owns else ""
         return Told(f"{member.actor.name} gives up {gives}: {who} reads {it} now.{keeps}")
 
-    def _see_PartitionsLost(self, event: Event, d: Detail) -> Told:
+    def _do_PartitionsLost(self, event: Event, d: Detail) -> None:
         member = self._member(event, d)
         member.owns, member.gives, member.revoked = self.group.parts(d["owned"]), [], []
-        return self.tell(event, who=member.actor.name, gone=self.group.labels(self.group.parts(d["partitions"])))
 
-    def _see_PollOverdue(self, event: Event, d: Detail) -> Told:
-        member = self._member(event, d)
-        member.overdue = True
-        return self.tell(event, who=member.actor.name)
+    def _do_PollOverdue(self, event: Event, d: Detail) -> None:
+        self._member(event, d).overdue = True
 
-    def _see_CommitFailed(self, event: Event, d: Detail) -> Told:
-        return self.tell(event, error=d["error"] + number_of(d["error"]))
-
-    def _see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+    def _do_ProcessingSlowed(self, event: Event, d: Detail) -> None:
         self._member(event, d).processing_ms = d["processing_ms"]
-        return self.tell(event)
 
     # -- records
 
@@ -293,15 +290,20 @@ class MemberStory(Story):
             return told
         if member is None:
             return None
-        member.life = life
+        member.life = life or "cut off" * member.cut
         if life in ("crashed", "closed"):
             member.asked, member.waits, member.revoked = "", [], []
         if life == "closed" or event.kind == "NodeRestarted" or (life == "crashed" and not member.inside):
             member.owns = []
         return self.tell(event)
 
+    def _see_LinkCut(self, event: Event, d: Detail) -> Told | None:
+        member = self.group.named(d["one"]) or self.group.named(d["other"])
+        if member is None or self.group.node not in (d["one"], d["other"]):
+            return None
+        member.cut = event.kind == "LinkCut"
+        if member.life in ("", "cut off"):
+            member.life = "cut off" * member.cut
+        return self.tell(event, who=member.actor.name)
 
-def every_ms(trace: Sequence[Event], since_ms: int) -> int:
-    told = ("MemberJoined", "RecordsAppended")
-    times = [event.at for event in trace if event.kind in told and event.at >= since_ms]
-    return max((max(times) - min(times)) // STEPS_OF_RECORDS, 1) if times else 1
+    _see_LinkHealed = _see_LinkCut

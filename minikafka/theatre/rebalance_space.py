@@ -13,10 +13,9 @@ from typing import Any
 from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fitting, has_room, text_width, wrap
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Space
-from minikafka.theatre.rebalance_cast import MOST_MEMBERS, Actor
-from minikafka.theatre.rebalance_group import listed
+from minikafka.theatre.rebalance_group import MOST_MEMBERS, Actor
 from minikafka.theatre.rebalance_time import lasted_ms, seconds
-from minikafka.theatre.text import key_part
+from minikafka.theatre.text import key_part, listed
 
 BAR, GAP, CHIP, CHIP_PITCH, BETWEEN = 46, 27, 20, 45, 14
 WIDE_CARD, WIDER_CARD = 200, 260  # narrower cards have their words under the letter, and less of them
@@ -35,7 +34,6 @@ class Places:
         self.live, self.top, self.full = live, top, count >= MOST_MEMBERS
         self.slots = min(count + live, MOST_MEMBERS)
         self.columns = 3 if d.narrow else max(self.slots, 3)
-        self.right = d.width
         room = d.width - (STRIP + BETWEEN) * (live and self.full)
         self.width = (room - BETWEEN * (self.columns - 1)) / self.columns
         wide = self.width >= WIDE_CARD
@@ -46,14 +44,6 @@ class Places:
     def __getitem__(self, number: int) -> tuple[float, float, float, float]:
         row, column = divmod(number, self.columns)
         return column * (self.width + BETWEEN), self.top + row * (self.height + GAP), self.width, self.height
-
-    @property
-    def for_one_more(self) -> tuple[float, float, float, float]:
-        return (self.right - STRIP, self.top, STRIP, self.height) if self.full else self[self.slots - 1]
-
-    @property
-    def bottom(self) -> float:
-        return self.top + -(-self.slots // self.columns) * (self.height + GAP) - GAP
 
 
 def wrapped(words: str, width: float) -> list[str]:
@@ -78,17 +68,15 @@ def draw_space(d: Drawing, cast: Cast, actors: dict[str, Actor], scene: Scene, w
         if live:
             box.draw_levers(places.levers)
     if live:
-        _room_for_one_more(d, *places.for_one_more)
+        strip = (d.width - STRIP, places.top, STRIP, places.height)
+        x, y, w, h = strip if places.full else places[places.slots - 1]
+        d.rect("lever/add", x, y, w, h, "wash", "quiet", r=8, dash="4 4", act="add", tip="add one member now")
+        word = "+ member" if w > STRIP else "+"
+        d.text("lever/add/word", x + w / 2, y + h / 2 + 5, word, "quiet", bold=True, anchor="middle")
     for box in boxes:  # partitions move between boxes, in front of all of them
         box.draw_parts()
     _pool(d, space["free"], bar)
-    return places.bottom + 3
-
-
-def _room_for_one_more(d: Drawing, x: float, y: float, w: float, h: float) -> None:
-    d.rect("lever/add", x, y, w, h, "wash", "quiet", r=8, dash="4 4", act="add", tip="add one member now")
-    words = "+ member" if w > STRIP else "+"
-    d.text("lever/add/word", x + w / 2, y + h / 2 + 5, words, "quiet", bold=True, anchor="middle")
+    return places.top + -(-places.slots // places.columns) * (places.height + GAP) - GAP + 3
 
 
 def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
@@ -111,28 +99,28 @@ def _who_assigns(space: Space, actors: dict[str, Actor]) -> str:
     if space["kind"] == "consumer":
         how = f" ({space['assignor']})" if space["assignor"] else ""
         return f"epoch {space['number']} · the coordinator itself assigns{how}"
-    words, waits = f"generation {space['number']}", space["waits_for"]
+    words, waits, leader = f"generation {space['number']}", space["waits_for"], actors.get(space["leader"])
     if space["state"] == "PreparingRebalance":
         whom = listed(waits) if len(waits) <= MOST_MEMBERS else f"{len(waits)} members"
         return f"{words} ends · waits for {whom}" if waits else f"{words} ends · everyone joins"
-    if space["state"] == "CompletingRebalance" and space["leader"] in actors:
-        return f"{words} · group leader {actors[space['leader']].letter} assigns"
-    if space["leader"] in actors:
-        words += f" · member {actors[space['leader']].letter} is group leader: it assigns"
-    return words
+    if space["state"] == "CompletingRebalance" and leader:
+        return f"{words} · group leader {leader.letter} assigns"
+    return words + (f" · member {leader.letter} is group leader: it assigns" if leader else "")
 
 
 def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
-    """It should never turn red; once it has, it says for how long."""
+    """It should never turn red; where it was, it says for how long."""
     lanes = {label: spans for label, spans in space["spans"].items() if any(span[2] == "two" for span in spans)}
+    red = bool(space["two_owners"])
     two = {label: lasted_ms("two", spans, since_ms, now) for label, spans in lanes.items()}
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two:
         lasted = f", for {seconds(max(two.values()))}" if any(two.values()) else ""
-        words = f"two owners: {next(iter(two)) if len(two) == 1 else f'{len(two)} partitions'}{lasted}"
-    d.text("lamp/words", d.width - 34, 18, words, "trouble" if two else "quiet", size=12.5, bold=bool(two),
-           anchor="end")  # fmt: skip
-    d.circle("lamp", d.width - 20, 13.5, 7, "trouble" if two else "good", "trouble" if two else "quiet")
+        which = next(iter(two)) if len(two) == 1 else f"{len(two)} partitions"
+        words = f"two owners: {which}{lasted}" if red else f"{which} had two owners{lasted}"
+    ink = "trouble" if red else "quiet"
+    d.text("lamp/words", d.width - 34, 18, words, ink, size=12.5, bold=bool(two), anchor="end")
+    d.circle("lamp", d.width - 20, 13.5, 7, "trouble" if red else "good", "trouble" if two else "quiet")
 
 
 def _pool(d: Drawing, free: list[str], bar: float) -> None:
@@ -201,7 +189,10 @@ class Box:
 
     def draw_levers(self, room: float) -> None:
         """What can be done to this member now."""
-        words = {"": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ()) if self.member["inside"] else ()
+        words = {"": LEVERS, "cut off": LEVERS, "frozen": ("crash",)}.get(self.member["life"], ())
+        words = words if self.member["inside"] else ()
+        if "freeze" in words:
+            self.d.wire(f"{self.key}/wire", self.x + 20, self.y - GAP / 2, self.actor.name, "cut" in self.member)
         self.h, in_a_row = self.h - room, len(LEVERS) if room == LEVER else 2
         for first in range(0, len(words), in_a_row):
             row = words[first : first + in_a_row]
@@ -255,6 +246,8 @@ class Box:
         top, foot = self.y - GAP + 3, self.y - 3
         if member["inside"] and not self.silent:
             d.line(self.key + "/link", x, top, x, foot, "rule")
+        elif member["life"] == "cut off":
+            d.line(self.key + "/link", x, top, x, foot, "trouble", width=2, dash="3 5", tip="nothing passes")
         answer = member["answered"]
         if answer and answer[2] == self.now:
             part, begin, end, of, new = "answer", top, foot, answer[2], True

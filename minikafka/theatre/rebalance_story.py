@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Detail, Told
-from minikafka.theatre.rebalance_group import ShownMember, listed
+from minikafka.theatre.rebalance_group import SILENT
 from minikafka.theatre.rebalance_members import LONG_MS, RECORDS, MemberStory, number_of
 from minikafka.theatre.rebalance_time import lasted_ms, seconds, unread_spans
+from minikafka.theatre.text import listed
 from minikafka.trace import Event
 
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
@@ -56,7 +57,7 @@ class RebalanceStory(MemberStory):
         member = self.group.of(self.who.members[d["member"]])
         member.id, member.inside, member.life, member.overdue = d["member"], True, "", False
         if not self.who.clients_speak:
-            self._asks(member, "JoinGroup" if self.group.kind == "classic" else "")
+            member.asked, member.asked_at = "JoinGroup" if self.who.kind == "classic" else "", self.step
         static = f", static as {d['instance']} (KIP-345)" if d.get("instance") else ""
         return Told(f"{member.actor.name} is a member of group {self.who.group} now{static}.")
 
@@ -72,14 +73,14 @@ class RebalanceStory(MemberStory):
             member.owns = []
             member.life = "left" if d["reason"] == "goodbye" else member.life
         name, held = member.actor.name, self.group.labels(member.owns)
-        blind = f" {name} itself doesn't know and still holds {held}." if held and member.life == "frozen" else ""
+        blind = f" {name} itself doesn't know and still holds {held}." if held and member.life in SILENT else ""
         return Told(f"The coordinator takes {name} out of the group: {d['why']}.{blind}", f"{name} is out")
 
     def _see_RebalanceStarted(self, event: Event, d: Detail) -> Told:
         group = self.group
         group.number, group.began = d["generation"], True
         self.said = {each for each in self.said if each[0] != "refused"}
-        if group.kind == "consumer":
+        if self.who.kind == "consumer":
             self._derived("Assigning")
             sentence = f"Rebalance: {d['why']}. Group epoch {group.number} begins; nobody has to stop reading."
             return Told(sentence, f"rebalance: {d['why']}", marks=[{"lane": "group", "text": ""}])
@@ -99,7 +100,7 @@ class RebalanceStory(MemberStory):
                 each.owns = each.owns if group.cooperative else []
             each.gives, each.waits = [], []
             leads = "you lead" if each is leader or leader is None else f"{leader.actor.letter} leads"
-            self._answer(each, f"JoinGroup: {leads}", False)
+            each.answered = (f"JoinGroup: {leads}", False, self.step)
             each.asked = "" if self.who.clients_speak else "SyncGroup"
         who = leader.actor.name if leader else "nobody"
         what = "it assigns, the others wait" if len(group.inside) > 1 else "it assigns"
@@ -110,15 +111,18 @@ class RebalanceStory(MemberStory):
         group = self.group
         group.assignor, group.number = d["assignor"], d["generation"]
         group.assigned_at = self.step
-        server = group.kind == "consumer"
+        server = self.who.kind == "consumer"
         self._derived("Reconciling" if server else "Stable")
         for member_id, parts in d["assignment"].items():
             member = group.member(member_id)
             if member is None:
                 continue
             member.given = group.parts(parts)
-            if not server:
-                self._given(member)
+            if not server and self.who.clients_speak:  # what it may add, and what it must give up
+                member.waits = [part for part in member.given if part not in member.owns]
+                member.gives = [part for part in member.owns if part not in member.given]
+            elif not server:
+                member.owns, member.asked = member.given, ""
         if server:
             return Told(f"The coordinator assigns with {self._assignor()} for epoch {group.number}: "
                         f"{self._shares(d['assignment'])}.")  # fmt: skip
@@ -126,14 +130,6 @@ class RebalanceStory(MemberStory):
         if leader and leader.asked:
             leader.asked_at = self.step
         return Told(f"{group.leader} hands in its assignment, in SyncGroup (14): each member's answer is its share.")
-
-    def _given(self, member: ShownMember) -> None:
-        """The coordinator's word on a classic member's share: what it may add, and what it must give up."""
-        if self.who.clients_speak:
-            member.waits = [part for part in member.given if part not in member.owns]
-            member.gives = [part for part in member.owns if part not in member.given]
-        else:
-            member.owns, member.asked = member.given, ""
 
     def _see_MemberReconciled(self, event: Event, d: Detail) -> Told | None:
         member, group = self.group.member(d["member"]), self.group
@@ -155,7 +151,7 @@ class RebalanceStory(MemberStory):
         words = f"it {verb} {short}"
         if waiting:
             words += f", and {group.labels(waiting)} when others have given that up"
-        self._answer(member, f"ConsumerGroupHeartbeat: {short}", False)
+        member.answered = (f"ConsumerGroupHeartbeat: {short}", False, self.step)
         return Told(f"{name}'s ConsumerGroupHeartbeat (68) is answered: {words}. Its member epoch is {d['epoch']}.")
 
     def _see_MemberRefused(self, event: Event, d: Detail) -> Told | None:
@@ -168,7 +164,7 @@ class RebalanceStory(MemberStory):
         usual = d["error"] == "REBALANCE_IN_PROGRESS"
         if not self.once(("refused", member.actor.name, d["error"], d["api"] if not usual else "")):
             return None
-        self._answer(member, f"{d['error']}: {'join again' if usual else 'refused'}", not usual)
+        member.answered = (f"{d['error']}: {'join again' if usual else 'refused'}", not usual, self.step)
         name = member.actor.name
         if not usual:
             return Told(f"The coordinator refuses {name}'s {d['api']} with {d['error']}{number}.", d["error"], True)
@@ -180,7 +176,7 @@ class RebalanceStory(MemberStory):
             if not self.who.clients_speak:
                 member.owns, member.gives = [], []
         if not self.who.clients_speak:
-            self._asks(member, "JoinGroup")
+            member.asked, member.asked_at = "JoinGroup", self.step
         member.told = self.who.clients_speak
         what = f"join again{keeps}" if self.group.cooperative else "give up everything and join again"
         return Told(f"{name}'s Heartbeat (12) is answered REBALANCE_IN_PROGRESS{number}: it must {what}.")

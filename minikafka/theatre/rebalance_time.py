@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import Drawing, fitting, has_room, text_width
+from minikafka.theatre.drawing import Drawing, Place, fitting, has_room, text_width
 from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.play import Cast, Space
-from minikafka.theatre.rebalance_cast import Actor, actors_of
-from minikafka.theatre.rebalance_group import PHASES, listed
-from minikafka.theatre.text import counted
+from minikafka.theatre.rebalance_group import PHASES, Actor, actors_of
+from minikafka.theatre.text import counted, listed
 
 OWN_ROOM, OWN_SHARE = 2 / 700, 0.3  # of the axis: what a step has for itself, and all of them together at most
 WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
@@ -64,30 +63,35 @@ class Band:
     """The place of the lanes on the page: x of a moment, not beyond the cursor."""
 
     def __init__(self, d: Drawing, axis: Axis, scene: Scene) -> None:
-        self.left, self.right = 36 if d.narrow else 44, d.width - 178
+        self.d, self.left, self.right = d, 36 if d.narrow else 44, d.width - 178
         self.waiting_x, self.unread_x = d.width - 116, d.width - 6
         self.axis, self.step, self.now = axis, scene["step"], scene["at"]
 
-    @property
-    def cursor(self) -> float:
-        return self._x(self.axis.at(self.now, self.step))
+        self.cursor = self.left + axis.at(self.now, self.step) * (self.right - self.left)
 
     def x(self, ms: int) -> float:
-        return min(self._x(self.axis.at(ms)), self.cursor)
+        return min(self.left + self.axis.at(ms) * (self.right - self.left), self.cursor)
 
-    def _x(self, place: float) -> float:
-        return self.left + place * (self.right - self.left)
+    def columns(self, key: str, y: float) -> None:
+        """What the numbers at the lanes' ends are."""
+        self.d.note(key + "/waiting", self.waiting_x, y, "waiting", "end")
+        self.d.note(key + "/unread/words", self.unread_x, y, "not read for", "end")
+
+    def times(self, y: float) -> None:
+        moments = self.axis.times
+        times = round_times(moments[0], moments[-1], self.now, 10) if moments else []
+        draw_times(self.d, y, ((at, self.x(at), words) for at, words in times), bent=True)
 
 
 def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
     band = Band(d, axis, scene)
     d.note("time/caption", 0, top + 13, "who reads each partition")
     _legend(d, top + 13, scene["space"])
-    draw_columns(d, "time", top + 13, band)
+    band.columns("time", top + 13)
     many = len(cast["actors"]) > 3 or len(cast["partitions"]) > 4
-    bottom = draw_block(d, top + CAPTION, cast, band, scene["space"], "", *((14, 2) if many else (16, 3)))
+    bottom = Block(band, cast, scene["space"], "", 14 if many else 16).draw(top + CAPTION, 2 if many else 3)
     d.cursor(band.cursor, top + CAPTION - 1, bottom + 2)
-    draw_axis(d, bottom + 14, band)
+    band.times(bottom + 14)
 
 
 def _legend(d: Drawing, y: float, space: Space) -> None:
@@ -102,30 +106,19 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
         d.note("time/legend/two/word", x + 22, y, "two" if d.narrow else "two own it")
 
 
-def draw_columns(d: Drawing, key: str, y: float, band: Band) -> None:
-    """What the numbers at the lanes' ends are."""
-    d.note(key + "/waiting", band.waiting_x, y, "waiting", "end")
-    d.note(key + "/unread/words", band.unread_x, y, "not read for", "end")
-
-
-def draw_block(d: Drawing, top: float, cast: Cast, band: Band, space: Space, tag: str, height: int, gap: int) -> float:
-    """The group's lane and one for each partition; returns where they end."""
-    lanes = Block(d, cast, band, space, tag, height)
-    lanes.phases(top)
-    y = top + height + gap
-    for label in cast["partitions"]:
-        lanes.partition(y, label)
-        y += height + gap
-    return y - gap
-
-
 class Block:
     """The lanes of one group. tag: before the keys of its shapes, where two groups are drawn."""
 
-    def __init__(self, d: Drawing, cast: Cast, band: Band, space: Space, tag: str, height: int) -> None:
-        self.d, self.cast, self.band, self.space = d, cast, band, space
-        self.tag, self.height = tag, height
+    def __init__(self, band: Band, cast: Cast, space: Space, tag: str, height: int) -> None:
+        self.d, self.band, self.cast, self.space, self.tag, self.height = band.d, band, cast, space, tag, height
         self.actors = actors_of(cast)
+
+    def draw(self, top: float, gap: int) -> float:
+        """The group's lane and one for each partition; returns where they end."""
+        self.phases(top)
+        for number, label in enumerate(self.cast["partitions"], 1):
+            self.partition(top + number * (self.height + gap), label)
+        return top + len(self.cast["partitions"]) * (self.height + gap) + self.height
 
     def spans(self, lane: str) -> list[tuple[float, float, list[str], str, int | None]]:
         """Up to the cursor: x from, x to, who, what, the records that waited when it was over."""
@@ -144,8 +137,8 @@ class Block:
                 continue
             plain, short, fill = PHASES.get(state, (state, state, "wash"))
             word = "generation" if self.cast["kind"] == "classic" else "epoch"
-            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, fill, r=3,
-                   tip=f"{state}, {word} {number}: {plain}")  # fmt: skip
+            tip = f"{state}, {word} {number}: {plain}"
+            d.rect(f"{key}/{n}", x, y, max(x2 - x - 1, 1), self.height, fill, r=3, tip=tip)
             words = fitting([f"{plain} · {number}" if state == "Stable" else plain, short], x2 - x - 4)
             if words:
                 d.text(f"{key}/{n}/word", (x + x2) / 2, foot, words, size=12, anchor="middle")
@@ -178,49 +171,44 @@ class Block:
         if words and has_room(words, band.right - end - 16):
             d.text(f"time/cursor/{self.tag}{label}/words", end + 9, foot, words, "trouble", size=12)
 
-    def _span(self, key: str, place: tuple[float, float, float], actors: list[Actor], what: str, of: int,
-              waited: int | None) -> None:  # fmt: skip
+    def _span(self, key: str, place: Place, actors: list[Actor], what: str, of: int, waited: int | None) -> None:
         """waited: the records there when the span was over."""
         x, y, w = place
-        d, foot = self.d, y + self.height - 3.5
+        d = self.d
         if what == "nobody":
             words = [f"{actor.letter} frozen" for actor in actors]
             words += [f"{waited} waited"] if waited is not None else []
             tip = ", ".join(["nobody reads", *words])
             d.rect(key + "/span", x, y, w, self.height, "hatch", "trouble", r=3, of=of, tip=tip)
-            said = fitting([", ".join(words), *words], w - 8, bold=True)
-            if said:
-                d.text(key + "/who", x + 8, foot, said, size=12, bold=True, halo="paper")
+            self._label(key, place, [", ".join(words), *words])
             return
         if what == "two":
             self._split(key, place, actors, of)
             return
         [actor] = actors[:1]
         d.rect(key + "/span", x, y, w, self.height, actor.colour, r=3, of=of)
-        draw_pattern(d, key, x + 2, x + w - 2, y + self.height - 2.5, actor)
+        if actor.pattern and w > 4:  # where colours repeat: a dotted edge the first time, then a dashed one
+            foot, dash = y + self.height - 2.5, "2 3" if actor.pattern == 1 else "7 3"
+            d.line(key + "/pattern", x + 2, foot, x + w - 2, foot, "paper", width=2, dash=dash)
         if w > text_width(actor.letter, 12, bold=True) + 8:
-            d.text(key + "/who", x + 5, foot, actor.letter, actor.ink, size=12.5, bold=True)
+            d.text(key + "/who", x + 5, y + self.height - 3.5, actor.letter, actor.ink, size=12.5, bold=True)
 
-    def _split(self, key: str, place: tuple[float, float, float], actors: list[Actor], of: int) -> None:
+    def _split(self, key: str, place: Place, actors: list[Actor], of: int) -> None:
         """Two at work on one partition: what must not be."""
         (x, y, w), d, h = place, self.d, self.height / len(actors)
         who = listed([actor.letter for actor in actors])
         for n, actor in enumerate(actors):
             d.rect(f"{key}/{n}", x, y + n * h, w, h, actor.colour)
         d.rect(key + "/span", x, y, w, self.height, "none", "trouble", r=2, width=2.5, of=of, tip=f"{who} own it")
-        if has_room(who, w - 8, bold=True):
-            d.text(key + "/who", x + 8, y + self.height - 3.5, who, size=12, bold=True, halo="paper")
+        self._label(key, place, [who])
 
-
-def draw_pattern(d: Drawing, key: str, x: float, x2: float, y: float, actor: Actor) -> None:
-    """Where colours repeat: a dotted edge the first time, then a dashed one."""
-    if actor.pattern and x2 > x:
-        d.line(key + "/pattern", x, y, x2, y, "paper", width=2, dash="2 3" if actor.pattern == 1 else "7 3")
-
-
-def draw_axis(d: Drawing, y: float, band: Band) -> None:
-    times = round_times(band.axis.times[0], band.axis.times[-1], band.now, 10) if band.axis.times else []
-    draw_times(d, y, ((at, band.x(at), words) for at, words in times))
+    def _label(self, key: str, place: Place, words: Sequence[str]) -> None:
+        """The first that has room, on paper: nobody reads what stands on hatching."""
+        (x, y, w), d = place, self.d
+        said = fitting(words, w - 12, bold=True)
+        if said:
+            d.rect(key + "/paper", x + 4, y + 1, text_width(said, 12, bold=True) + 8, self.height - 2, "paper", r=3)
+            d.text(key + "/who", x + 8, y + self.height - 3.5, said, size=12, bold=True)
 
 
 def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[str]:

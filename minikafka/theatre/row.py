@@ -1,6 +1,6 @@
 """A partition as a row of records: what the log's picture draws, and every later picture that shows a log.
 
-A partition here is plain data (see `PartitionLog.space` in log.py): its offsets, segments and the records near
+A partition here is plain data (see `PartitionLog.space` in log_story.py): its offsets, segments and the records near
 something interesting. Where a log is longer than the page, the middle is left out and counted; what stays visible are
 the end, the start, the edges of segments and the places where readers stand.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, fit, fitting, has_room, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, Place, fit, fitting, has_room, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
 
@@ -33,29 +33,25 @@ def columns(partition: dict[str, Any], readers: Iterable[int], room: int) -> lis
     wanted = [end - 1, start, *places, *(offset - 1 for offset in places), end - 2, *edges, *near]
     shown: set[int] = set()
     for offset in wanted:
-        if first <= offset < end and _width(shown | {offset}, first, end) <= room:
+        if first <= offset < end and len(_with_gaps(shown | {offset}, first, end)) <= room:
             shown.add(offset)
     for offset in range(end - 1, first - 1, -1):  # the rest of the room goes to the latest records
-        if offset not in shown and _width(shown | {offset}, first, end) > room:
+        if len(_with_gaps(shown | {offset}, first, end)) > room:
             break
         shown.add(offset)
-    return _with_gaps(sorted(shown), first, end)
+    return _with_gaps(shown, first, end)
 
 
-def _with_gaps(shown: Sequence[int], first: int, end: int) -> list[Column]:
+def _with_gaps(shown: set[int], first: int, end: int) -> list[Column]:
     result: list[Column] = []
     at = first
-    for offset in [*shown, end]:
+    for offset in [*sorted(shown), end]:
         if offset > at:
             result.append((at, offset))
         if offset < end:
             result.append((offset, offset + 1))
         at = offset + 1
     return result
-
-
-def _width(shown: set[int], first: int, end: int) -> int:
-    return len(_with_gaps(sorted(shown), first, end))
 
 
 @dataclass
@@ -68,6 +64,7 @@ class Reader:
     colour: str
     trouble: bool = False
     away: bool = False  # closed, crashed or frozen
+    act: str | None = None  # what it does to a live run when it is dragged to a record
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class Row:
     pitch: units from one record to the next; now: the event that is shown.
     """
 
-    def __init__(self, d: Drawing, partition: dict[str, Any], place: tuple[float, float, float], pitch: float, now: int,
+    def __init__(self, d: Drawing, partition: dict[str, Any], place: Place, pitch: float, now: int,
                  readers: Sequence[Reader], style: Style) -> None:  # fmt: skip
         self.d, self.partition, self.now, self.readers, self.style = d, partition, now, readers, style
         self.x, self.y, self.width = place
@@ -131,7 +128,8 @@ class Row:
             else:
                 self._record(records[offset], x)
         at = self.x + len(self.columns) * self.pitch
-        self.d.slot(f"next/{self.key}", at, self.cells_y, self.cell, self.style.cell, self.partition["log_end_offset"])
+        end = self.partition["log_end_offset"]
+        self.d.slot(f"next/{self.key}", at, self.cells_y, self.cell, self.style.cell, end, f"{self.key}/{end}")
         if self.style.header:
             self._boundaries()
         self._readers()
@@ -247,10 +245,11 @@ class Row:
     def _call_out(self, reader: Reader, line: float, level: int) -> Label:
         """Right of its stem; at the right edge left of it."""
         wide = text_width(self._name(reader), bold=True) + 8 + text_width(reader.words, 12.5, mono=True) + 4
-        most, left = wide / LEAST_STRETCH, line + 9
+        aside = 7 if reader.act else 0  # what is dragged is wider
+        most, left = wide / LEAST_STRETCH, line + 9 + aside
         if left + most <= self.right + 8:
             return Label(left, left + most, line, level, left, "start")
-        right = max(line - 12 - wide, self.x - 4) + wide
+        right = max(line - 12 - aside - wide, self.x - 4) + wide
         return Label(right - most, right, line, level, right, "end")
 
     @property
@@ -267,7 +266,11 @@ class Row:
         key = f"reader/{self.key}/{key_part(reader.name)}"
         colour = "trouble" if reader.trouble else reader.colour
         self.d.line(key, x, top, x, foot, colour, width=2.5, dash="3 3" if reader.away else None)
-        self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
+        if reader.act:
+            tip = f"drag {reader.name} to the record that it is to read next"
+            self.d.circle(key + "/grip", x, foot + 1, 7.5, colour, "paper", act=reader.act, onto=self.key, tip=tip)
+        else:
+            self.d.path(key + "/head", x, foot - 4, "M0,0 l-6,10 h12 z", colour)
         ink = "trouble" if reader.trouble else "quiet"
         self.d.text(key + "/name", label.at, foot + 6, self._name(reader), bold=True, more=reader.words, ink=ink,
                     halo="paper", anchor=label.anchor)  # fmt: skip
@@ -275,8 +278,8 @@ class Row:
 
 def lines_needed(rows: Callable[[Drawing, Scene], Sequence[Row]], scenes: Sequence[Scene]) -> dict[int, int]:
     """How many lines of readers' labels a play needs, in each layout."""
-    return {width: max([1, *(row.lines for scene in scenes for row in rows(Drawing(width), scene))])
-            for width in (WIDE, NARROW)}  # fmt: skip
+    every = {width: [row.lines for scene in scenes for row in rows(Drawing(width), scene)] for width in (WIDE, NARROW)}
+    return {width: max([1, *lines]) for width, lines in every.items()}
 
 
 def _placed(options: Sequence[Sequence[Label]], cost: Callable[[Sequence[int]], Any]) -> list[Label]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from minikafka.theatre.drawing import PALETTE, Drawing, Shape, fit, text_width, wrap
 from minikafka.theatre.text import escape
@@ -11,6 +12,13 @@ SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
 MARGIN = 20
 DIM = 0.3  # player.css: .dim
+# SVG's attributes, and what shapes call them.
+PLACES = {
+    "rect": {"x": "x", "y": "y", "width": "w", "height": "h", "rx": "r"},
+    "circle": {"cx": "x", "cy": "y", "r": "r"},
+    "line": {"x1": "x", "y1": "y", "x2": "x2", "y2": "y2"},
+    "path": {"d": "d"},
+}
 HATCH = (
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<rect width="2.4" height="6" class="f-trouble"/></pattern>'
@@ -56,13 +64,9 @@ def file(header: Drawing, shapes: Sequence[str], top: int, height: int, alt: str
 
 def colours() -> str:
     """The palette as classes: f- fills, l- lines; the dark values where the reader's system is dark."""
-    light = "".join(_rules(name, pair[0]) for name, pair in PALETTE.items())
-    dark = "".join(_rules(name, pair[1]) for name, pair in PALETTE.items())
+    names = {name: f".f-{name}{{fill:%s}}.l-{name}{{stroke:%s}}" for name in PALETTE}
+    light, dark = ("".join(names[name] % (pair[way], pair[way]) for name, pair in PALETTE.items()) for way in (0, 1))
     return f"{light}.f-none{{fill:none}}.f-hatch{{fill:url(#hatch)}}@media (prefers-color-scheme: dark){{{dark}}}"
-
-
-def _rules(name: str, colour: str) -> str:
-    return f".f-{name}{{fill:{colour}}}.l-{name}{{stroke:{colour}}}"
 
 
 def in_light(key: str, body: Drawing) -> str:
@@ -86,15 +90,9 @@ def _element(shape: Shape) -> str:
     tip = f"<title>{escape(shape['tip'])}</title>" if shape.get("tip") else ""
     if kind == "text":
         return _words(shape, extra)
-    if kind == "rect":
-        place = {"x": shape["x"], "y": shape["y"], "width": shape["w"], "height": shape["h"], "rx": shape.get("r")}
-    elif kind == "circle":
-        place = {"cx": shape["x"], "cy": shape["y"], "r": shape["r"]}
-    elif kind == "line":
-        place = {"x1": shape["x"], "y1": shape["y"], "x2": shape["x2"], "y2": shape["y2"]}
-        place |= {"marker-end": "url(#tip)"} if shape.get("arrow") else {}
-    else:
-        place = {"transform": f"translate({shape['x']} {shape['y']})", "d": shape["d"]}
+    place: dict[str, Any] = {"transform": f"translate({shape['x']} {shape['y']})"} if kind == "path" else {}
+    place |= {name: shape.get(of) for name, of in PLACES[kind].items()}
+    place |= {"marker-end": "url(#tip)"} if shape.get("arrow") else {}
     return f"<{kind}{_attributes(place)}{extra} {paint}>{tip}</{kind}>"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minikafka.trace import Event, printable
@@ -57,6 +58,21 @@ def capital(words: str) -> str:
 def counted(count: int, noun: str, one: str = "1") -> str:
     """1 record · 2 records; one: the word for it in a sentence"""
     return f"{one} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """A, B and C; of many the first ones"""
+    *words, last = map(str, names or [""])
+    if len(words) >= most:
+        words, last = words[: most - 1], f"{len(words) - most + 2} more"
+    return f"{', '.join(words)} and {last}" if words else last
+
+
+def span_of(offsets: Sequence[int]) -> str:
+    """offset 4 · offsets 4 to 6"""
+    if not offsets:
+        return "nothing"
+    return f"offset {offsets[0]}" if len(offsets) == 1 else f"offsets {offsets[0]} to {offsets[-1]}"
 
 
 def dotted(*parts: str) -> str:

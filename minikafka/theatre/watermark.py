@@ -123,7 +123,7 @@ class WatermarkPlay(Play):
         look = {"": ("paper", "actor1", None, "ink"), "counted": ("actor1", "none", None, "on1"),
                 "dropped": ("paper", "trouble", "3 3", "trouble")}[fate]  # fmt: skip
         said = {"": "not decided yet", "counted": "counted", "dropped": "dropped"}[fate]
-        live = {"act": f"later {name}"} if self.cast["live"] else {}
+        live = {"act": f"later {name}"} if "live" in self.cast else {}
         tip = f"let {name} come one micro-batch later" if live else f"{name}, placed at {clock(minute)}: {said}"
         x = self._x(minute)
         d.circle(f"order/{name}", x, y, 9.5, look[0], look[1], dash=look[2], width=2, tip=tip, same=name, **live)

@@ -15,8 +15,6 @@ from minikafka.theatre.play import Cast, Detail, Space, Story, Told
 from minikafka.theatre.text import counted
 from minikafka.trace import Event
 
-KINDS = ("MicroBatchBegan", "RowCounted", "RowDropped", "WindowWritten", "WindowForgotten", "WatermarkMoved")
-
 
 @dataclass
 class Window:
@@ -44,9 +42,8 @@ class WatermarkStory(Story):
     name = "watermark"
     title = "Orders by the time at which they were placed"
 
-    def __init__(self, trace: Sequence[Event], *, live: bool = False, **options: Any) -> None:
+    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        self.live = live
         about = next((event.detail for event in trace if event.kind == "MicroBatchBegan"), {})
         self.size, self.delay, self.mode = about.get("size", 1), about.get("delay", 0), about.get("mode", "append")
         windows = sorted({event.detail["window"] for event in trace if event.kind in ("RowCounted", "RowDropped")})
@@ -55,15 +52,11 @@ class WatermarkStory(Story):
         self.rows: list[Row] = []
         self.dropped = 0
 
-    def is_mine(self, event: Event) -> bool:
-        return event.kind in KINDS
-
     def cast(self) -> Cast:
         windows = list(self.windows)
         last = windows[-1] + self.size if windows else self.size
         return super().cast() | {"size": self.size, "delay": self.delay, "mode": self.mode, "batches": self.batches,
-                                 "windows": list(range(windows[0], last, self.size)) if windows else [],
-                                 "live": self.live}  # fmt: skip
+                                 "windows": list(range(windows[0], last, self.size)) if windows else []}  # fmt: skip
 
     def space(self) -> Space:
         return {

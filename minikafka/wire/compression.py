@@ -37,15 +37,15 @@ _LZ4_BLOCK = 64 * 1024
 _LZ4_UNCOMPRESSED = 1 << 31
 
 
-def compress(codec: str, data: Buffer) -> Buffer:
-    """Compress as Kafka's clients do."""
+def compress(codec: str, data: Buffer, level: int | None = None) -> Buffer:
+    """Compress as Kafka's clients do. level: of gzip and zstd (KIP-390); the others have one here."""
     if codec == "none":
         return data
     if codec == "gzip":
-        return gzip.compress(data, 6, mtime=0)
+        return gzip.compress(data, 6 if level is None else level, mtime=0)
     jam = _cramjam(codec)
     if codec == "zstd":
-        return bytes(jam.zstd.compress(data))
+        return bytes(jam.zstd.compress(data, level))
     return _to_xerial(jam, data) if codec == "snappy" else _to_lz4_frame(jam, data)
 
 

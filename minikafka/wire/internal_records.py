@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .crc import Buffer
-from .messages import COORDINATOR_RECORD, RECORD
+from .messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType
 from .primitives import DecodeError, read_unsigned_varint, unsigned_varint
 from .schema import Message
 
@@ -49,6 +49,7 @@ _INT16 = struct.Struct(">h")
 _LEGACY_OFFSET_COMMIT = 0  # the type of committed offsets of Kafka 0.8; their fields are those of type 1
 _COORDINATOR_RECORD_BY_KEY = {record.key: record for record in COORDINATOR_RECORD.values()}
 _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCommit"]
+_TRANSACTION_RECORD_BY_KEY = {0: COORDINATOR_RECORD["TransactionLog"]}  # in a topic of its own
 
 
 class UnknownRecord(Exception):
@@ -58,7 +59,7 @@ class UnknownRecord(Exception):
 def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value of a record of __consumer_offsets; no value: tombstone. version: the value's, else Kafka 4.3's."""
+    """Key and value of a coordinator's record; no value: tombstone. version: the value's, else Kafka 4.3's."""
     kind = COORDINATOR_RECORD[name]
     key_bytes = kind.key_schema.to_bytes(0, key, _INT16.pack(kind.key))
     if value is None:
@@ -72,8 +73,19 @@ def encode_coordinator_record(
 
 def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
     """Name, key and value of a record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
+    return _decode(_COORDINATOR_RECORD_BY_KEY, key, value)
+
+
+def decode_transaction_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
+    """As decode_coordinator_record, of __transaction_state."""
+    return _decode(_TRANSACTION_RECORD_BY_KEY, key, value)
+
+
+def _decode(
+    kinds: Mapping[int, CoordinatorRecordType], key: Buffer, value: Buffer | None
+) -> tuple[str, Message, Message | None]:
     number, key_view = _prefix(key)
-    kind = _COORDINATOR_RECORD_BY_KEY.get(number)
+    kind = kinds.get(number)
     if kind is None:
         raise UnknownRecord(f"a coordinator's record of type {number}")
     key_message, _ = kind.key_schema.decode(0, key_view, _INT16.size)

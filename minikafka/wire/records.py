@@ -23,19 +23,18 @@ and all numbers are varints (zigzag, 7 bits a byte), so an empty record costs 7 
     key length varint, key, value length varint, value                  a length of -1 means null
     headers count varint, and for each: key length varint, key, value length varint, value
 
-A control batch holds one record that no consumer sees; its key says of what kind it is.
+A control batch holds one record that no consumer sees; its key says of what kind it is (control_records.py).
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minikafka.wire.compression import CODECS, compress
 from minikafka.wire.crc import Buffer, crc32c
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
-from minikafka.wire.messages import encode_data
 from minikafka.wire.unpacking import Allowance, Place, walk
 from minikafka.wire.varints import append_bytes, append_varint, int64, read_bytes, read_varint
 
@@ -47,7 +46,6 @@ LOG_OVERHEAD = 12  # base offset and batch length, which the batch length doesn'
 MAX_SEQUENCE = 2**31 - 1  # the sequence number after it is 0
 
 COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40  # attributes
-ABORT, COMMIT, LEADER_CHANGE = 0, 1, 2  # control record types
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 MAGIC_AT, _CRC_AT, _AFTER_CRC, _MAX_TIMESTAMP_AT = 16, 17, 21, 35  # positions in the header
@@ -230,9 +228,9 @@ def encode_records(header: BatchHeader, records: Iterable[tuple[int, NewRecord]]
     return content
 
 
-def assemble(header: BatchHeader, content: Buffer) -> bytes:
+def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> bytes:
     """The batch of a header, whose length and CRC don't count, and of its encoded records."""
-    payload = compress(header.compression, content) if content else b""
+    payload = compress(header.compression, content, level) if content else b""
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
     batch = bytearray(_HEADER.pack(*header._replace(batch_length=length))) + payload
     _write_crc(batch)
@@ -335,6 +333,15 @@ def raw_records(batch: Buffer, allowance: Allowance | None = None) -> Iterator[R
         yield RawRecord(offset, timestamp, key, content[at:end])
 
 
+def recompressed(batch: Buffer, codec: str, level: int | None, allowance: Allowance) -> bytes:
+    """One whole batch with its records compressed otherwise. Errors: as of raw_records."""
+    header, content = read_header(batch), bytearray()
+    for record in raw_records(batch, allowance):
+        encode_raw(content, header, record)
+    attributes = header.attributes & ~COMPRESSION | CODECS.index(codec)
+    return assemble(header._replace(attributes=attributes), content, level)
+
+
 def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
     """(timestamp, offset) of the records of one whole batch, read like raw_records."""
     for _, _, _, offset, timestamp in _walk(batch, allowance):
@@ -346,38 +353,3 @@ def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
     if header.size_bytes > len(batch):
         raise CorruptRecord(f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there")
     return walk(header, memoryview(batch)[BATCH_OVERHEAD : header.size_bytes], allowance)
-
-
-# -- control batches
-
-
-def encode_control_batch(control_type: int, value: bytes, timestamp: int, **fields: Any) -> bytes:
-    """A batch with one control record. Its key: version 0 and the type (ABORT, COMMIT, LEADER_CHANGE), both int16.
-    fields: more of encode_batch's.
-    """
-    key = struct.pack(">hh", 0, control_type)
-    return encode_batch([(timestamp, key, value, [])], control=True, **fields)
-
-
-def encode_end_transaction(
-    committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int
-) -> bytes:
-    """The marker that ends a transaction in one partition (KIP-98). Value: version int16, coordinator epoch int32."""
-    return encode_control_batch(
-        COMMIT if committed else ABORT, struct.pack(">hi", 0, coordinator_epoch), timestamp,
-        producer_id=producer_id, producer_epoch=producer_epoch, transactional=True,
-    )  # fmt: skip
-
-
-def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) -> bytes:
-    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters."""
-    listed = [{"voter_id": voter} for voter in voters]
-    change = {"version": 0, "leader_id": leader_id, "voters": listed, "granting_voters": listed}
-    return encode_control_batch(LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp)
-
-
-def control_type(record: Record | RawRecord) -> int:
-    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later versions added."""
-    if record.key is None or len(record.key) < 4:
-        raise CorruptRecord("a control record without a type")
-    return int(_INT16.unpack_from(record.key, 2)[0])

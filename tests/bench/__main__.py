@@ -2,8 +2,10 @@
 
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does better (more MB/s, less time, less
 memory); its spread is that of the rounds. Then what has no counterpart: the rebalance of a large simulated group, and
-what a learner feels of a picture. What Spark makes of either broker is measured with `--only pipeline` alone. With
---against, another version of minikafka takes the place of Apache Kafka: what a change costs.
+what a learner feels of a picture. `--only nodes`: three brokers each, and three copies of each record; `--only
+transactions`: transactions on such; `--only partitions`: with 2,000 partitions. What Spark makes of minikafka and of
+the compose file's three Apache Kafkas is measured with `--only pipeline` alone, and the course in a browser with
+`--only site`. With --against, another version of minikafka takes the place of Apache Kafka: what a change costs.
 """
 
 import argparse
@@ -12,12 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import measures, pictures, pipeline, rebalance
+from minikafka.course.jvm_cluster import JvmCluster, NotStarted
+from tests.bench import measures, nodes, partitions, pictures, pipeline, rebalance, site, transactions
 from tests.kafka import ApacheKafka, answers, java_missing
 
-MINIKAFKA, APACHE, OTHER = "minikafka", "Apache Kafka", "the other"
+MINIKAFKA, APACHE, THREE, OTHER = "minikafka", "Apache Kafka", "Apache Kafka x3", "the other"
 
 
 class MiniKafka:
@@ -53,13 +57,13 @@ class Results:
         print(f"  {broker:13} {measure}: {figure:.4g} {unit}", flush=True)
 
     def table(self):
-        lines = [f"{'':42}{self.names[0]:>12}{self.names[1]:>15}   ratio (spread)"]
+        lines = [f"{'':58}{self.names[0]:>12}{self.names[1]:>18}   ratio (spread)"]
         for (measure, unit, more_is_better), by_broker in self.figures.items():
             ours, theirs = (by_broker[name] for name in self.names)
             ratios = [(a / b if more_is_better else b / a) for a, b in zip(ours, theirs, strict=True)]
             middle = [statistics.median(ours), statistics.median(theirs)]
             spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            lines.append(f"{measure + ', ' + unit:42}{middle[0]:>12.4g}{middle[1]:>15.4g}   {spread}")
+            lines.append(f"{measure + ', ' + unit:58}{middle[0]:>12.4g}{middle[1]:>18.4g}   {spread}")
         return "\n".join(lines)
 
 
@@ -98,17 +102,17 @@ def measure_work(results, brokers, rounds, scale):
             measures.delete_topic(bootstrap, topic)
 
 
-def measure_one_size(kept, name, broker, size, count):
+def measure_one_size(kept, name, broker, size, count, new_topic=measures.new_topic):
     """The broker's own processor time beside the speed, which a busy client may limit more than the broker."""
-    topic = measures.new_topic(broker.bootstrap)
+    topic = new_topic(broker.bootstrap)
     for what, measure in (
         ("produce, librdkafka", measures.produce_with_librdkafka),
         ("consume, librdkafka", measures.consume_with_librdkafka),
         ("produce, ProducerPerformance", measures.produce_with_java),
     ):
-        before = measures.processor_seconds(broker.process.pid)
+        before = measures.processor_seconds(broker)
         figure = measure(broker.bootstrap, topic, size, count)
-        spent = measures.processor_seconds(broker.process.pid) - before
+        spent = measures.processor_seconds(broker) - before
         kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
         kept.add(f"{what}, {size} B, broker", "ms/MB", False, name, spent * 1000 / (size * count / 1e6))
     measures.delete_topic(broker.bootstrap, topic)
@@ -119,13 +123,25 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
     quick = "two rounds with a quarter of the records; of the pipeline its smallest size"
     parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument("--only", choices=("brokers", "rebalance", "pictures", "pipeline"), help="one part of it")
+    parts = ("brokers", "nodes", "transactions", "partitions", "rebalance", "pictures", "pipeline", "site")
+    parser.add_argument("--only", choices=parts, help="one part of it")
+    default = " ".join(map(str, pipeline.MILLIONS))
+    parser.add_argument(
+        "--rows", metavar="MILLIONS", nargs="+", type=float, default=pipeline.MILLIONS,
+        help=f"of the pipeline: how many million rows a topic has (default {default})",
+    )  # fmt: skip
     parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
     args = parser.parse_args()
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
     if args.only in (None, "brokers"):
         compare_brokers(args)
+    if args.only == "nodes":
+        compare_nodes(args)
+    if args.only == "transactions":
+        compare_transactions(args)
+    if args.only == "partitions":
+        compare_partitions()
     if args.only == "pipeline":
         compare_pipelines(args)
     if args.only in (None, "rebalance"):
@@ -134,6 +150,9 @@ def main():
     if args.only in (None, "pictures"):
         print("pictures", flush=True)
         print("\n" + pictures.table())
+    if args.only == "site":
+        print("site", flush=True)
+        print("\n" + site.table())
 
 
 def compare_brokers(args):
@@ -161,16 +180,77 @@ def compare_brokers(args):
     print("\n" + results.table())
 
 
+def compare_nodes(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 0.5)
+    with three_each() as (results, clusters, started):
+        nodes.measure_starts(results, clusters, min(rounds, 3))
+        for name, cluster in clusters.items():
+            started[name] = cluster().start()
+        for number in range(-1, rounds):
+            kept = results if number >= 0 else Results(results.names)
+            print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
+            for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
+                for name in turns(number, results.names):
+                    measure_one_size(kept, name, started[name], size, count, nodes.new_topic)
+            for name in results.names:
+                kept.add("memory after work, all three", "MB", False, name, nodes.megabytes(started[name]))
+
+
+def compare_transactions(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
+    with three_each() as (results, clusters, started):
+        for name, cluster in clusters.items():
+            started[name] = cluster().start()
+        transactions.measure(results, started, rounds, scale, turns)
+
+
+@contextmanager
+def three_each():
+    """(results, how to make each cluster, those that run); they are stopped in the end and the table is printed."""
+    missing = java_missing()
+    if missing:
+        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
+    clusters = {MINIKAFKA: nodes.MiniNodes, THREE: nodes.Jvm}
+    results, started = Results(list(clusters)), {}
+    try:
+        yield results, clusters, started
+    except NotStarted as error:
+        sys.exit(f"bench: {error}")
+    finally:
+        for cluster in started.values():
+            cluster.stop()
+    print("\n" + results.table())
+
+
+def compare_partitions():
+    missing = java_missing()
+    if missing:
+        sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
+    clusters = {MINIKAFKA: lambda: nodes.MiniNodes("--no-restart"), THREE: nodes.Jvm}
+    results = Results(list(clusters))
+    for name, new in clusters.items():
+        cluster = new().start()
+        try:
+            partitions.measure(results, name, cluster)
+        except NotStarted as error:
+            sys.exit(f"bench: {error}")
+        finally:
+            cluster.stop()
+    print("\n" + results.table())
+
+
 def compare_pipelines(args):
     missing = java_missing()
     if missing:
         sys.exit(f"bench: the comparison needs Apache Kafka: {missing}")
-    other, start_other = (OTHER, lambda: MiniKafka(args.against)) if args.against else (APACHE, ApacheKafka)
+    other, start_other = (OTHER, lambda: MiniKafka(args.against)) if args.against else (THREE, JvmCluster)
     results, started = Results([MINIKAFKA, other]), {}
     try:
         for name, broker in ((MINIKAFKA, MiniKafka), (other, start_other)):
             started[name] = broker().start()
-        pipeline.measure(results, started, 2 if args.quick else args.rounds, args.quick)
+        pipeline.measure(results, started, args.rows, 2 if args.quick else args.rounds, args.quick)
+    except NotStarted as error:
+        sys.exit(f"bench: {error}")
     finally:
         for broker in started.values():
             broker.stop()

@@ -16,10 +16,10 @@ from tests.kafka import java_tool
 QUIET = {"log_level": 0}
 
 
-def new_topic(bootstrap):
+def new_topic(bootstrap, replicas=1, partitions=1, **configs):
     name = fresh_name("bench")
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, partitions, replicas, config=configs)])[name].result(30)
     return name
 
 
@@ -93,10 +93,11 @@ def end_to_end_latency(bootstrap, topic, count):
     return statistics.median(waits), statistics.quantiles(waits, n=100)[98]
 
 
-def processor_seconds(pid):
-    """What a process has used of the processors, in user and kernel mode."""
-    spent = psutil.Process(pid).cpu_times()
-    return spent.user + spent.system
+def processor_seconds(broker):
+    """What a broker, or all of a cluster, has used of the processors, in user and kernel mode."""
+    nodes = broker.processes.values() if hasattr(broker, "processes") else [broker.process]
+    spent = [psutil.Process(node.pid).cpu_times() for node in nodes]
+    return sum(each.user + each.system for each in spent)
 
 
 def resident_megabytes(pid):

@@ -1,40 +1,44 @@
 """Rows a second of the orders pipeline: Spark reads a topic, parses each order and sums them up, by customer and hour.
 
 Once as a batch, once as a stream from an empty checkpoint (availableNow, with a watermark and state), with Spark's own
-connector on two cores; and the batch with the source in Python of `minikafka/course/kafka_source.py`.
+connector on two cores; and the batch with the source in Python of `minikafka/course/kafka_source.py`. Each size with
+PARTITIONS partitions, the smallest one with fewer and with more, too. A topic has as many copies as its cluster gives
+to those who ask for nothing: one on minikafka, three on the compose file's brokers.
 """
 
 import tempfile
 import time
+from functools import partial
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from datasets import orders
-from tests.bench.measures import QUIET, delete_topic
+from tests.bench.measures import QUIET, delete_topic, processor_seconds
 from tests.clients.brokers import fresh_name
 
-SIZES = (1_000_000, 4_000_000, 16_000_000)
+MILLIONS = (1, 4, 16)  # of rows
 PARTITIONS = 4  # of the topic of each size
-MORE_PARTITIONS = (1, 2, 8)  # at the smallest size
+OF_THE_SMALLEST = (1, 2, 4, 8)
 DIFFERENT = 20_000  # orders; a larger topic repeats them
 AT_A_TIME = 1000
 MOST_IN_FLIGHT = 500_000  # records that wait in the producer
 COLUMNS = "customer_id string, amount_cents long, amount struct<cents: long>, event_time_ms long"
 
 
-def runs(quick):
+def runs(millions, quick):
     """(rows, partitions) of each measurement; quick: only the smallest size."""
+    smallest, *larger = sorted(round(each * 1_000_000 / AT_A_TIME) * AT_A_TIME for each in millions)
     if quick:
-        return [(SIZES[0], PARTITIONS)]
-    return [*((SIZES[0], partitions) for partitions in MORE_PARTITIONS), *((rows, PARTITIONS) for rows in SIZES)]
+        return [(smallest, PARTITIONS)]
+    return [*((smallest, partitions) for partitions in OF_THE_SMALLEST), *((rows, PARTITIONS) for rows in larger)]
 
 
 def topic_of(bootstrap, rows, partitions):
     """A new topic with so many orders; the same bytes in the same partitions on each broker."""
     name = fresh_name("pipeline")
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
+    topic = NewTopic(name, partitions, -1, config={"retention.ms": "-1"})
     admin.create_topics([topic])[name].result(30)
     options = {"linger.ms": 5, "queue.buffering.max.messages": 1_000_000, "partitioner": "murmur2_random"}
     producer = Producer({"bootstrap.servers": bootstrap, **options, **QUIET})
@@ -90,24 +94,39 @@ def stream(spark, bootstrap, topic, rows):
     return rows / seconds
 
 
-def measure(results, brokers, rounds, quick):
-    """brokers: name -> one that runs. The smallest topic is read once before, and that isn't counted."""
+def measure(results, brokers, millions, rounds, quick):
+    """brokers: name -> one that runs. The very first round isn't counted: Spark compiles as it runs."""
     from minikafka.course.kafka_source import KafkaSource
     from minikafka.course.spark import session
 
-    spark = session("bench")
+    spark = session("bench", {"spark.driver.extraJavaOptions": ""})
     spark.dataSource.register(KafkaSource)
-    for rows, partitions in runs(quick):
+    began = time.perf_counter()
+    planned = runs(millions, quick)
+    for number, (rows, partitions) in enumerate(planned):
+        label = f"{rows / 1_000_000:g} million rows, {partitions} partition{'s' * (partitions > 1)}"
+        print(f"{label}: being written, {minutes_since(began)}", flush=True)
         topics = {name: topic_of(broker.bootstrap, rows, partitions) for name, broker in brokers.items()}
-        for number in range(-1, rounds):
-            for name in list(brokers) if number % 2 == 0 else list(brokers)[::-1]:
-                at = brokers[name].bootstrap, topics[name], rows
-                label = f"{rows // 1_000_000} million rows, {partitions} partitions"
-                figures = {f"batch, {label}": batch(spark, *at), f"stream, {label}": stream(spark, *at)}
-                if rows == SIZES[0] and partitions == PARTITIONS:
-                    figures[f"batch in Python, {label}"] = batch(spark, *at, source="kafka_python")
-                for what, figure in figures.items() if number >= 0 else ():
-                    results.add(what, "rows/s", True, name, figure)
+        with_python = (rows, partitions) == (planned[0][0], PARTITIONS)
+        for turn in range(-1 if number == 0 else 0, rounds):
+            which = f"round {turn + 1} of {rounds}" if turn >= 0 else "warming up"
+            print(f"{label}: {which}, {minutes_since(began)}", flush=True)
+            kept = results if turn >= 0 else type(results)(results.names)
+            for name in list(brokers) if turn % 2 == 0 else list(brokers)[::-1]:
+                for what, reading in {**WITH_THE_CONNECTOR, **(IN_PYTHON if with_python else {})}.items():
+                    before = processor_seconds(brokers[name])
+                    speed = reading(spark, brokers[name].bootstrap, topics[name], rows)
+                    spent = processor_seconds(brokers[name]) - before
+                    kept.add(f"{what}, {label}", "rows/s", True, name, speed)
+                    kept.add(f"{what}, {label}, broker", "us/row", False, name, spent * 1_000_000 / rows)
         for name, topic in topics.items():
             delete_topic(brokers[name].bootstrap, topic)
     spark.stop()
+
+
+WITH_THE_CONNECTOR = {"batch": batch, "stream": stream}
+IN_PYTHON = {"batch in Python": partial(batch, source="kafka_python")}
+
+
+def minutes_since(began):
+    return f"{(time.perf_counter() - began) / 60:.1f} minutes so far"

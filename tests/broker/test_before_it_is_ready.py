@@ -75,7 +75,8 @@ def test_a_topic_deleted_during_recovery_is_gone(node):
     assert not [name for name in node.disk.listdir("") if name.startswith("orders")]
 
 
-def test_a_restart_begins_no_leader_epoch(node):
+def test_after_an_unclean_stop_the_last_leader_leads_again_in_a_new_epoch(node):
+    """KIP-966: it may have lost records, so it left the ISR, and is the best there is."""
     node.recover()
     partition = node.call("Metadata", 8, topics=[{"name": "orders"}]).topics[0].partitions[0]
-    assert (partition.leader_id, partition.leader_epoch) == (1, 0)
+    assert (partition.leader_id, partition.leader_epoch, list(partition.isr_nodes)) == (1, 2, [1])

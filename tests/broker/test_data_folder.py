@@ -263,13 +263,13 @@ def test_without_a_known_high_watermark_a_whole_batch_behind_a_bad_one_tells_dam
     assert "is damaged at offset" in node.broker.stopped
 
 
-def test_a_snapshot_of_apache_kafka_is_refused():
+def test_a_snapshot_that_is_not_whole_is_refused():
     node = used()
     node.disk.write_atomic("__cluster_metadata-0/00000000000000000100-0000000001.checkpoint", b"...")
     node.restart()
     name = "__cluster_metadata-0/00000000000000000100-0000000001.checkpoint"
     assert node.broker.stopped == (
-        f"node 1 stops: {name} is a snapshot, which minikafka can't read. Name a new or empty data folder"
+        f"node 1 stops: {name} is no whole snapshot (its end is missing). Put a good copy back"
     )
 
 

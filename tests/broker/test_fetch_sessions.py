@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.broker.fetch_sessions import Session, news
 from minikafka.wire.errors import Error
 from tests.broker.node import Node
 
@@ -95,3 +96,13 @@ def test_kip_227_with_no_free_slot_a_client_goes_on_without_a_session():
     assert fetch(node, 0, 0, (0, 0)).session_id == 0
     node.pass_time(120_000)
     assert fetch(node, 0, 0, (0, 0)).session_id == 2
+
+
+def test_kip_392_an_answer_that_sends_the_consumer_to_another_replica_is_never_left_out():
+    """It has no records, and marks that were told before; a consumer that doesn't get it asks again at once."""
+    session, key = Session(1, 1, 0, by_id=False), ("orders", 0)
+    answer = {"error_code": Error.NONE, "high_watermark": 7, "log_start_offset": 0, "records": b""}
+    assert list(news(session, {key: answer}, incremental=False)) == [key]
+    assert list(news(session, {key: answer}, incremental=True)) == []
+    for _ in range(2):
+        assert list(news(session, {key: {**answer, "preferred_read_replica": 2}}, incremental=True)) == [key]

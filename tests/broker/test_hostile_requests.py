@@ -153,8 +153,9 @@ def test_the_same_thing_is_told_once(node):
 
 
 def test_asking_for_the_offsets_topic_makes_it_as_its_coordinator_wants_it(node):
-    [topic] = node.call("Metadata", 8, topics=[{"name": OFFSETS_TOPIC}], allow_auto_topic_creation=True).topics
-    assert topic.is_internal
+    for _ in range(2):
+        [topic] = node.call("Metadata", 8, topics=[{"name": OFFSETS_TOPIC}], allow_auto_topic_creation=True).topics
+        assert topic.is_internal
     assert len(topic.partitions) == 3
     asked = {"resource_type": 2, "resource_name": OFFSETS_TOPIC, "configuration_keys": ["cleanup.policy"]}
     [result] = node.call("DescribeConfigs", 4, resources=[asked]).results
@@ -244,9 +245,9 @@ def test_tagged_fields_are_counted_too(node):
 def test_asking_for_very_many_topics_creates_the_first_ones(node):
     names = [f"auto-{number}" for number in range(metadata_handler.CREATED_AT_ONCE + 5)]
     asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
-    codes = [topic.error_code for topic in node.call("Metadata", 8, **asked).topics]
-    assert codes == [Error.NONE] * (len(names) - 5) + [Error.UNKNOWN_TOPIC_OR_PARTITION] * 5
-    assert {topic.error_code for topic in node.call("Metadata", 8, **asked).topics} == {Error.NONE}
+    for known in (0, len(names) - 5, len(names)):
+        codes = [topic.error_code for topic in node.call("Metadata", 8, **asked).topics]
+        assert codes == [Error.NONE] * known + [Error.UNKNOWN_TOPIC_OR_PARTITION] * (len(names) - known)
 
 
 def test_a_negative_count_makes_no_room_for_more_partitions(node):

@@ -20,6 +20,8 @@ def metadata(node, *names, version=12, create=True):
 
 def test_metadata_creates_an_unknown_topic_unless_told_not_to(node):
     assert metadata(node, "orders", create=False).topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    first = metadata(node, "orders").topics[0]
+    assert first.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION, "it is being made: clients ask again"
     created = metadata(node, "orders").topics[0]
     assert (created.error_code, len(created.partitions), created.partitions[0].leader_id) == (Error.NONE, 1, 1)
     assert metadata(node, "orders", create=False).topics[0].topic_id == created.topic_id
@@ -28,7 +30,10 @@ def test_metadata_creates_an_unknown_topic_unless_told_not_to(node):
 def test_auto_creation_can_be_switched_off_and_sized():
     off = Node(auto_create_topics_enable="false")
     assert metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert len(metadata(Node(num_partitions=5), "orders").topics[0].partitions) == 5
+    assert metadata(off, "orders").topics[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION, "nor is it made"
+    large = Node(num_partitions=5)
+    metadata(large, "orders")
+    assert len(metadata(large, "orders").topics[0].partitions) == 5
 
 
 def test_metadata_version_0_asks_for_all_topics_with_an_empty_list(node):
@@ -341,7 +346,7 @@ def test_kip_511_a_client_must_name_its_software_properly(node):
 
 def test_produce_and_join_group_are_advertised_from_0_for_older_librdkafka(node):
     keys = {key.api_key: key for key in node.call("ApiVersions", 0).api_keys}
-    assert (keys[0].min_version, keys[0].max_version) == (0, 9)
+    assert (keys[0].min_version, keys[0].max_version) == (0, 13)
     assert keys[11].min_version == 0
 
 

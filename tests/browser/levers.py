@@ -1,4 +1,4 @@
-"""A notebook of two cells: a group of two members on six partitions, and its picture with levers."""
+"""A notebook of three cells: a group of two members on six partitions, and two of its pictures with levers."""
 
 import nbformat
 
@@ -24,11 +24,12 @@ for letter in "AB":
 cluster.run(seconds=30)
 """
 SHOW = "levers.rebalance(cluster, since_ms=3000)"
+SHOW_LOG = 'levers.hands(cluster, "log", partitions=[0])'
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
 
 def a_group_with_levers(folder):
     """Write it; returns its name."""
-    cells = [nbformat.v4.new_code_cell(RUN), nbformat.v4.new_code_cell(SHOW), nbformat.v4.new_markdown_cell("After.")]
+    cells = [*map(nbformat.v4.new_code_cell, (RUN, SHOW, SHOW_LOG)), nbformat.v4.new_markdown_cell("After.")]
     nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL, cells=cells), folder / "levers.ipynb")
     return "levers.ipynb"

@@ -43,6 +43,19 @@ def test_a_click_on_a_card_changes_the_run_from_that_moment_in_the_same_frame(le
     assert picture.violations() == []
 
 
+def test_a_reader_that_is_dragged_seeks_and_the_run_goes_on_from_there(lesson):
+    picture = lesson.picture(1)
+    picture.focus("scrub")
+    picture.press("End")
+    picture.frame.locator("[data-onto]").first.focus()
+    for key in ("Enter", "ArrowLeft", "ArrowLeft", "Enter"):
+        picture.press(key)
+    picture.frame.wait_for_selector("#ticks .flag", state="attached")
+    lesson.page.wait_for_selector(".jp-OutputArea code:has-text('consumer.seek(TopicPartition')", state="attached")
+    said = "document.getElementById('sentence').textContent"
+    picture.frame.wait_for_function(f"{said}.includes('seeks: it stands before')")
+
+
 def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
     lesson.command("docmanager:save")
     lesson.restart_kernel()

@@ -25,6 +25,7 @@ ALLOWED = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.min.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",  # the assignment is made before the answer, as in minikafka
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",  # minikafka aborts them when it is time
     "log.initial.task.delay.ms": "3600000",  # retention: tests write records with old times
 }
 

@@ -9,15 +9,20 @@ from minikafka.wire.errors import Error, KafkaError
 ID = b"t" * 16
 
 
-def cluster(*broker_ids):
+def value(topic, name):
+    """Kafka's defaults."""
+    return {"min.insync.replicas": 1, "unclean.leader.election.enable": False}[name]
+
+
+def cluster(*broker_ids, racks=None):
     """An image with these brokers."""
     image = Image()
     for broker_id in broker_ids:
         endpoints = {"PLAINTEXT": ("localhost", 9090 + broker_id)}
-        asked = controller.registration(broker_id, b"i" * 16, [b"d" * 16], endpoints)
+        asked = controller.registration(broker_id, b"i" * 16, [b"d" * 16], endpoints, (racks or {}).get(broker_id))
         commit(image, controller.register_broker(asked, commit.offset))
         assert image.brokers[broker_id].fenced, "it is not ready yet (KIP-631)"
-        commit(image, controller.fence(image, broker_id, False))
+        commit(image, controller.unfence(image, broker_id, value))
     return image
 
 
@@ -35,6 +40,13 @@ def test_leaders_and_replicas_are_spread_over_the_brokers():
     assert placement == [[2, 3], [3, 1], [1, 2], [2, 3], [3, 1], [1, 2]]
 
 
+def test_the_replicas_of_a_partition_are_in_different_racks():
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+    for first in range(6):
+        for replicas in controller.place(cluster(*racks, racks=racks), 6, replication_factor=3, first=first):
+            assert {racks[broker] for broker in replicas} == {"a", "b", "c"}
+
+
 def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
     with pytest.raises(KafkaError) as refused:
         controller.place(cluster(1, 2), partitions=1, replication_factor=3, first=0)
@@ -44,7 +56,7 @@ def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
     commit(image, controller.create_topic("orders", ID, [[1, 2], [2, 3], [1]], {}))
-    commit(image, controller.elect_leaders(image, live={2, 3}))
+    commit(image, controller.fence(image, 1, value))
     partitions = image.topics["orders"].partitions
     assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
     assert [partition.leader_epoch for partition in partitions.values()] == [1, 0, 1]
@@ -67,7 +79,7 @@ def test_a_placement_chosen_by_a_client_is_checked(assignments):
 
 def test_a_registration_change_must_name_the_brokers_epoch():
     image = cluster(1)
-    [change] = controller.fence(image, 1, True)
+    [change] = controller.fence(image, 1, value)
     change.fields["broker_epoch"] -= 1
     with pytest.raises(AssertionError, match="current epoch"):
         commit(image, [change])

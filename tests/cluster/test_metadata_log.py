@@ -26,7 +26,7 @@ def test_apache_kafkas_dump_tool_reads_the_metadata_log(tmp_path):
     types = [json.loads(payload)["type"] for payload in payloads]
     registered = ["REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"]
     assert types == [
-        "FEATURE_LEVEL_RECORD", *registered,
+        *["FEATURE_LEVEL_RECORD"] * 3, *registered,
         "TOPIC_RECORD", "CONFIG_RECORD", "PARTITION_RECORD", "PARTITION_RECORD", "PARTITION_RECORD",
         "PRODUCER_IDS_RECORD",
         *registered,

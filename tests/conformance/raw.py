@@ -81,10 +81,11 @@ class Connection:
             pass
         return name
 
-    def produce(self, topic, records, *, version=8, acks=-1, partition=0):
+    def produce(self, topic, records, *, version=8, acks=-1, partition=0, transactional_id="t"):
         """The partition's answer; for acks=0 nothing."""
         data = [{"name": topic, "partition_data": [{"index": partition, "records": records}]}]
-        self.send("Produce", version, acks=acks, timeout_ms=10_000, topic_data=data)
+        asked = {"transactional_id": transactional_id, "acks": acks, "timeout_ms": 10_000, "topic_data": data}
+        self.send("Produce", version, **asked)
         if acks == 0:
             return None
         return self.read("Produce", version).responses[0].partition_responses[0]

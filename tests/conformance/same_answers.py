@@ -19,7 +19,7 @@ from tests.conformance.raw import Connection, batch
 UNKNOWN_ID = bytes(range(16))
 ITS_OWN = {
     "throttle_time_ms", "host", "port", "cluster_id", "documentation", "api_keys", "supported_features",
-    "finalized_features", "finalized_features_epoch",
+    "finalized_features", "finalized_features_epoch", "log_dir", "total_bytes", "usable_bytes",
 }  # fmt: skip
 MADE_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])")
 PARTITION_LIMITS = ("current_leader_epoch", "partition_max_bytes", "last_fetched_epoch", "log_start_offset")
@@ -112,7 +112,9 @@ class Side:
         return self.client.ask("Metadata", 10, topics=asked, allow_auto_topic_creation=False).topics[0].topic_id
 
     def produce(self, what, records, *versions, topic=None, partition=0, acks=-1):
+        """By name, and from version 13 on by id."""
         data = {"name": topic or self.name, "partition_data": [{"index": partition, "records": records}]}
+        data["topic_id"] = self.topic_id(data["name"])
         return self.ask(what, "Produce", *versions, acks=acks, timeout_ms=5000, topic_data=[data])
 
     def fetch(self, what, offset=0, *, topic=None, partition=0, versions=(4, 11, 13), **limits):
@@ -188,14 +190,15 @@ def plain(value, name, field=""):
         return [timeless(header) for header, _ in batches(value)]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
-    if field == "log_append_time_ms" and value > 1_750_000_000_000:
+    if field in ("log_append_time_ms", "last_timestamp") and value > 1_750_000_000_000:
         return "now"
     return value
 
 
 def timeless(header):
     """A batch's header; without its time, if that is the broker's."""
-    return header._replace(max_timestamp="now", base_timestamp="now", crc="fits") if header.log_append_time else header
+    by_broker = header.log_append_time or header.control
+    return header._replace(max_timestamp="now", base_timestamp="now", crc="fits") if by_broker else header
 
 
 def order(item):

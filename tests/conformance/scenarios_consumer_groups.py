@@ -76,6 +76,39 @@ def a_consumer_group_of_one(side):
     look(side, "it is gone")
 
 
+def subscriptions_by_regular_expression(side):
+    """KIP-848. Apache Kafka looks for the topics after the heartbeat, and tells the member with a later one."""
+    names = [side.create_topic(suffix) for suffix in (".a", ".b", ".other")]
+    find(side)
+    for pattern in ("a(", "(?=a)", "(a)\\1", "a**", "[z-a]", "x{2,1}"):
+        wrong = joining_848(side, "one", subscribed_topic_names=None, subscribed_topic_regex=pattern)
+        answer = side.client.ask("ConsumerGroupHeartbeat", 1, **wrong)
+        begins = (answer.error_message or "").partition(": ")[0]
+        side.answers[f"it is no {pattern}"] = {"error": Error(answer.error_code).name, "begins": begins}
+
+    def read_by(pattern, wanted, epoch=0):
+        """Heartbeats until the member has these topics; what it has then."""
+        fields = joining_848(side, "one", subscribed_topic_names=[], subscribed_topic_regex=pattern)
+        if epoch:
+            fields = beating(side, "one", epoch, subscribed_topic_regex=pattern)
+        found = None
+        while found != sorted(wanted):
+            answer = side.client.ask("ConsumerGroupHeartbeat", 1, **fields)
+            assert answer.error_code == 0, answer
+            fields = beating(side, "one", answer.member_epoch, topic_partitions=[])
+            if answer.assignment is not None:
+                known = {side.topic_id(name): name for name in names}
+                found = sorted(known.get(each.topic_id, "another") for each in answer.assignment.topic_partitions)
+        return answer.member_epoch
+
+    prefix = side.name.replace(".", "[.]")
+    epoch = read_by(f"{prefix}.[ab]", names[:2])
+    [group] = side.client.ask("ConsumerGroupDescribe", 1, group_ids=[side.name]).groups
+    [member] = group.members
+    side.answers["described"] = {"names": list(member.subscribed_topic_names), "regex": member.subscribed_topic_regex}
+    read_by(f"{prefix}[.]oth", [], epoch)
+
+
 def commits_and_fetches(side):
     for what, who in {
         "the member": ("one", None), "an old epoch": ("one", 0), "a new one": ("one", 99), "no epoch": ("one", -1),
@@ -188,6 +221,7 @@ def kinds_of_groups_do_not_mix(side):
 
 
 SCENARIOS = (
+    subscriptions_by_regular_expression,
     consumer_group_heartbeat_is_checked, a_consumer_group_of_one, a_consumer_group_of_two, static_members_848,
     topics_that_are_not_there, kinds_of_groups_do_not_mix,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import time
 
-from minikafka.wire.records import encode_batch
+from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.conformance.raw import batch
 from tests.conformance.same_answers import UNKNOWN_ID, changed, numbered
 
@@ -274,7 +274,7 @@ def list_offsets(side):
     for stamp in (1000, 3000, 2000):
         produce(side.name, batch(b"a", b"b", timestamp=stamp))
     produce(side.name, batch(b"c", timestamp=-1), partition=2)
-    versions = (1, 4, 5, 7)
+    versions = (1, 4, 5, 7, 8, 9, 11)
     for asked in (-1, -2, -3, -4, -5, -6, -7, -100, 0, 999, 1000, 1001, 1002, 2000, 2500, 3001, 3002, 2**62):
         side.offsets(f"at {asked}", asked, *versions)
         side.offsets(f"at {asked} of nothing", asked, *versions, partition=1)
@@ -293,6 +293,24 @@ def list_offsets(side):
     ):  # fmt: skip
         side.ask(what, "ListOffsets", replica_id=-1, topics=[{"name": topic, "partitions": places}])
     side.ask("nothing", "ListOffsets", replica_id=-1, topics=[])
+
+
+def compression_of_the_topic(side):
+    """compression.type: what the producer compressed otherwise is compressed anew, and nothing else of it changes."""
+    sent = [batch(b"a" * 100, b"b", b"c", timestamp=1000 + number, compression=codec)
+            for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd"))]  # fmt: skip
+    for wanted in ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"):
+        topic = side.create_topic(f".{wanted}", compression_type=wanted)
+        for records in sent:
+            assert side.client.produce(topic, records).error_code == 0
+        for offset in range(0, 15, 3):
+            header, stored = next(batches(side.client.fetch(topic, offset).records))
+            told = header.compression, header.records_count, header.base_offset, header.max_timestamp
+            values = [record.value for record in decode_batch(stored)]
+            side.answers[f"{wanted}, {offset}"] = {"told": repr(told), "values": repr(values)}
+    small = side.create_topic(".small", compression_type="uncompressed", max_message_bytes=1000)
+    side.produce("too large, unpacked", batch(bytes(5000), compression="gzip"), topic=small)
+    side.produce("no gzip inside", changed(batch(b"x"), attributes=1), topic=small)
 
 
 def delete_records(side):
@@ -367,6 +385,7 @@ def a_topic_made_again(side):
 
 
 SCENARIOS = (
+    compression_of_the_topic,
     produce_checks_the_shape_of_a_batch, produce_takes_what_it_may_take, produce_checks_sizes_and_times,
     produce_checks_the_request, produce_is_idempotent, acks_0_is_not_answered, init_producer_id,
     fetch_reads_whole_batches, fetch_shares_the_bytes_between_partitions, fetch_knows_topics_partitions_and_epochs,

@@ -15,7 +15,8 @@ SUBSCRIPTION = encode_versioned("ConsumerProtocolSubscription", 0, {"topics": ["
 
 def body(api, version, topic, topic_id, member=NOBODY):
     """A request that succeeds. member: (id, generation) of a member of the group that is named as the topic is."""
-    return of_groups(version, topic, member).get(api) or of_topics(api, version, topic, topic_id)
+    bodies = of_groups(version, topic, member) | of_transactions(topic) | OF_NO_TOPIC
+    return bodies[api] if api in bodies else of_topics(api, version, topic, topic_id)
 
 
 def of_groups(version, name, member):
@@ -47,6 +48,19 @@ def of_groups(version, name, member):
             "subscribed_topic_names": [name], "topic_partitions": [],
         },
         "ConsumerGroupDescribe": {"group_ids": [name]},
+    }  # fmt: skip
+
+
+def of_transactions(topic):
+    here = [{"name": topic, "partition_indexes": [0]}]
+    at = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+    return {
+        "WriteTxnMarkers": {"markers": [{"producer_id": 7, "topics": here, "transaction_result": True}]},
+        "DescribeProducers": {"topics": here},
+        "TxnOffsetCommit": {
+            "transactional_id": "t", "group_id": "g", "producer_id": 7,
+            "topics": [{"name": "nowhere", "partitions": [at]}],
+        },
     }  # fmt: skip
 
 
@@ -95,10 +109,44 @@ def of_topics(api, version, topic, topic_id):
                 {"resource_type": 2, "resource_name": topic, "configs": [{"name": "retention.ms", "value": "5000"}]}
             ]
         },
+        "AlterConfigs": {"resources": [{"resource_type": 2, "resource_name": topic, "configs": []}]},
+        "AddPartitionsToTxn": of_a_transaction(version, [{"name": topic, "partitions": [0]}]),
         "DescribeCluster": {},
         "DescribeTopicPartitions": {"topics": [{"name": topic}]},
     }  # fmt: skip
     return bodies[api]
+
+
+def of_a_transaction(version, topics):
+    of = {"transactional_id": "nobody", "producer_id": 7, "topics": topics}
+    return {"transactions": [of]} if version >= 4 else {f"v3_and_below_{name}": value for name, value in of.items()}
+
+
+OF_NO_TOPIC = {
+    "DescribeAcls": {
+        "resource_type_filter": 2, "resource_name_filter": None, "pattern_type_filter": 3,
+        "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1,
+    },
+    "CreateAcls": {"creations": []},
+    "DeleteAcls": {"filters": []},
+    "AlterReplicaLogDirs": {"dirs": []},
+    "DescribeLogDirs": {"topics": None},
+    "DescribeClientQuotas": {"components": [], "strict": False},
+    "DescribeUserScramCredentials": {"users": None},
+    "DescribeQuorum": {
+        "topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    },
+    "ElectLeaders": {"topic_partitions": None, "timeout_ms": 10_000},
+    "AlterPartitionReassignments": {"topics": [], "timeout_ms": 10_000},
+    "ListPartitionReassignments": {"topics": None, "timeout_ms": 10_000},
+    "UpdateFeatures": {"feature_updates": []},
+    "AddOffsetsToTxn": {"transactional_id": "nobody", "producer_id": 7, "group_id": "g"},
+    "EndTxn": {"transactional_id": "nobody", "producer_id": 7, "committed": True},
+    "DescribeTransactions": {"transactional_ids": ["nobody"]},
+    "ListTransactions": {},
+    "UnregisterBroker": {"broker_id": 77},
+    "ListConfigResources": {},
+}  # fmt: skip
 
 
 def errors_in(message):
@@ -118,6 +166,15 @@ def errors_in(message):
     return found
 
 
+REFUSED = {
+    "DescribeAcls": Error.SECURITY_DISABLED,
+    "UnregisterBroker": Error.BROKER_ID_NOT_REGISTERED,
+    "TxnOffsetCommit": Error.UNKNOWN_TOPIC_OR_PARTITION,
+    "AddOffsetsToTxn": Error.INVALID_PRODUCER_ID_MAPPING,
+    "EndTxn": Error.INVALID_PRODUCER_ID_MAPPING,
+    "DescribeTransactions": Error.TRANSACTIONAL_ID_NOT_FOUND,
+}
+OF_TRANSACTIONS = ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "DescribeTransactions", "ListTransactions")
 GROUP_APIS = of_groups(0, "", NOBODY).keys()
 SERVED = [
     (BY_KEY[key].name, version)
@@ -135,7 +192,8 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
     member = prepare(broker, api, topic)
     answer = patiently(broker, api, version, body(api, version, topic, topic_id, member))
     comes_again = {Error.MEMBER_ID_REQUIRED} if api == "JoinGroup" and version >= 4 else {0}
-    assert errors_in(answer) in (set(), comes_again)
+    refused = REFUSED.get(api)
+    assert errors_in(answer) in (({refused},) if refused else (set(), comes_again))
 
 
 def patiently(broker, api, version, request):
@@ -154,6 +212,9 @@ def prepare(broker, api, group):
         assert errors_in(answer) <= {0}
         return answer
 
+    if api in OF_TRANSACTIONS:
+        for kind in (0, 1):
+            patiently(broker, "FindCoordinator", 4, {"key_type": kind, "coordinator_keys": ["nobody"]})
     if api not in GROUP_APIS:
         return NOBODY
     ask("FindCoordinator", 4)

@@ -10,12 +10,14 @@ from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
 from tests.clients.brokers import fresh_name, minikafka
 from tests.conformance import (
+    scenarios_admin,
     scenarios_cluster,
     scenarios_configs,
     scenarios_consumer_groups,
     scenarios_groups,
     scenarios_offsets,
     scenarios_records,
+    scenarios_transactions,
 )
 from tests.conformance.conftest import AT_ONCE, without_java
 from tests.conformance.same_answers import Side, differences, unexpected
@@ -32,15 +34,17 @@ SCENARIOS = {
         scenarios_groups,
         scenarios_offsets,
         scenarios_consumer_groups,
+        scenarios_admin,
+        scenarios_transactions,
     )
     for scenario in room.SCENARIOS
 }
 
 REFUSED_WITH_START = "with some refusals Apache Kafka tells the log start offset; no client looks at it there"
 NOT_DECODED = "the broker reads headers, not records: what a header hides is found by who reads it"
-FEWER_POLICIES = "there is no recompression yet, and the message says what is honoured"
 OWN_WORDS = "minikafka names the type; Apache Kafka gives the general text of INVALID_REQUEST"
 NO_EMPTY_ID = "a group without a name is refused everywhere; Apache Kafka lets old clients keep offsets there (KIP-289)"
+OF_A_NODE = "each has its own"
 AT_START = "it is read once, at start"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
@@ -52,6 +56,9 @@ CONFIGS = {
     "*.configs*log.retention.ms.value": "log.retention.hours, the default behind log.retention.ms, does not exist",
     "*.configs.segment.ms.synonyms": "log.roll.hours, the default behind log.roll.ms, does not exist",
     "*.configs.log.roll.ms.*": "log.roll.hours, the default behind log.roll.ms, does not exist",
+    "*.configs.log.dirs.*": OF_A_NODE,
+    "*.configs.listeners.*": "those of the clients; with one node there are no others",
+    "*.configs.advertised.listeners.*": OF_A_NODE,
     "*.configs.producer.id.expiration.ms.read_only": AT_START,
     "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
     "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
@@ -71,14 +78,19 @@ DELIBERATE = {
         "gzip that is none: *": NOT_DECODED,
         "zstd that is none: *": NOT_DECODED,
         "codec [57]: *.error_code": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
-        "the transactional bit: *.error_code": "there are no transactions yet",
         "the LogAppendTime bit: *": "Apache Kafka clears the bit; no client sets it",
     },
     "produce_checks_sizes_and_times": {
         "*.log_start_offset": REFUSED_WITH_START,
         "stamped already: *": "Apache Kafka blames each record for what the batch says",
     },
+    "compression_of_the_topic": {
+        "no gzip inside: *.error_code": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
+        "no gzip inside: *.log_start_offset": REFUSED_WITH_START,
+    },
     "produce_is_idempotent": {"*.log_start_offset": REFUSED_WITH_START},
+    "a_transaction_in_a_partition": {"*.log_start_offset": REFUSED_WITH_START},
+    "who_may_end_a_transaction": {"*.log_start_offset": REFUSED_WITH_START},
     "fetch_shares_the_bytes_between_partitions": {
         "at most *, second first: *.records": "the beginning of a batch fills a partition's answer up in Apache Kafka",
     },
@@ -99,9 +111,6 @@ DELIBERATE = {
         "*2 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
         "100 replicas: *.error_message": "there are no cordoned log directories (KIP-1066)",
     },
-    "topic_configs_are_checked": {
-        "*compression.type=*": FEWER_POLICIES,
-    },
     "incremental_alter_configs": {
         "an unknown operation: *": "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR",
     },
@@ -109,6 +118,12 @@ DELIBERATE = {
         "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
         "*log.dirs=/tmp: *.error_message": "an unknown name here; in Apache Kafka one that can't change",
     },
+    "elections": {
+        "no*, kind *.error_message": "other words",
+        "*, kind 7: ElectLeaders v[12].*": "an unknown kind of election is an error of the whole request",
+    },
+    "reassignments": {"no topic: *.error_message": "other words"},
+    "neither_rules_nor_quotas": {"*quota: *.entries": "no entries beside an error, where Apache Kafka has null"},
     "describe_configs": {"type *.error_message": OWN_WORDS},
     "metadata": {
         "a name that collides: *.error_code": "creation and its failure are seen at once, not at a later request",
@@ -125,6 +140,7 @@ DELIBERATE = {
 LIKE_OURS = {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
+    "transaction.partition.verification.enable": "false",  # what no coordinator knows of is a transaction too
     "num.network.threads": "1",  # requests of several connections are handled in the order in which they came
     "num.io.threads": "1",
 }

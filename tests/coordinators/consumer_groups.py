@@ -90,7 +90,7 @@ class Coordinator:
             for topic, number in partitions
         ]
         body = {"group_id": "billing", "generation_id_or_member_epoch": epoch, "member_id": member_id, "topics": parts}
-        self.group.check_commit(through_bytes(API["OffsetCommit"].request, version, body), version)
+        self.group.check_commit(through_bytes(API["OffsetCommit"].request, version, body), version, transactional=False)
 
     def sleep(self, seconds: float) -> None:
         """Time passes; the group ticks when it asked for it."""
@@ -143,6 +143,7 @@ class Consumer:
     member_id: str
     topics: tuple[str, ...] = ("orders",)
     instance_id: str | None = None
+    pattern: str | None = None
     assignor: str | None = None
     rebalance_timeout_ms: int = 60_000
     epoch: int = 0
@@ -156,6 +157,7 @@ class Consumer:
             fields.update(
                 rebalance_timeout_ms=self.rebalance_timeout_ms,
                 subscribed_topic_names=list(self.topics),
+                subscribed_topic_regex=self.pattern,
                 server_assignor=self.assignor,
             )
         return {**fields, "topic_partitions": self.said()}

@@ -22,12 +22,21 @@ class Counters:
 
     def __init__(self):
         self.offsets = {}
+        self.pending = {}
         self.due = {}
         self.ticked = []
         self.tick_records = []
 
     def apply(self, name, key, value):
         self.offsets[key.group] = value.offset
+
+    def apply_pending(self, producer_id, name, key, value):
+        self.pending.setdefault(producer_id, []).append((name, key, value))
+
+    def end_transaction(self, producer_id, committed):
+        pending = self.pending.pop(producer_id, [])
+        for each in pending if committed else ():
+            self.apply(*each)
 
     def loaded(self, now):
         return self.offsets

@@ -199,7 +199,7 @@ def test_group_consumer_max_size_limits_new_members_only():
         (1, {"member_epoch": -2}, "INVALID_REQUEST", "InstanceId can't be null."),
         (1, {"member_epoch": -3}, "INVALID_REQUEST", "MemberEpoch is invalid."),
         (1, {"server_assignor": "mine"}, "UNSUPPORTED_ASSIGNOR", "ServerAssignor mine is not supported. Supported"),
-        (1, {"subscribed_topic_regex": "o.*"}, "INVALID_REGULAR_EXPRESSION", "subscribe to topics by name"),
+        (1, {"subscribed_topic_regex": "o("}, "INVALID_REGULAR_EXPRESSION", "`o(` is not a valid regular expression"),
         (1, {"member_epoch": 7}, "UNKNOWN_MEMBER_ID", "Member a is not a member of group billing."),
         (1, {"member_epoch": -1}, "UNKNOWN_MEMBER_ID", "Member a is not a member of group billing."),
         (1, {"member_epoch": -2, "instance_id": "i"}, "UNKNOWN_MEMBER_ID", "Instance id i is unknown."),

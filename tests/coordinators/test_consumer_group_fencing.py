@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.cluster.metadata import MetadataRecord
 from minikafka.wire.errors import KafkaError
 from tests.coordinators.consumer_groups import Consumer, Coordinator, Topics, settle
 
@@ -73,6 +74,19 @@ def test_kip_848_the_previous_epoch_without_a_word_on_partitions_is_fenced(coord
     a.beat()
     a.beat(lost=True)
     assert refused(coordinator.heartbeat, member_id="a", member_epoch=2) == "FENCED_MEMBER_EPOCH"
+
+
+def test_kip_848_a_group_may_have_timeouts_of_its_own(coordinator):
+    configs = {"consumer.session.timeout.ms": "60000", "consumer.heartbeat.interval.ms": "7000"}
+    for name, value in configs.items():
+        fields = {"resource_type": 32, "resource_name": "billing", "name": name, "value": value}
+        coordinator.topics.image.apply(0, MetadataRecord("ConfigRecord", 0, fields))
+    a = Consumer(coordinator, "a")
+    assert a.beat().heartbeat_interval_ms == 7000
+    coordinator.sleep(59.9)
+    assert coordinator.group.member_ids == ["a"], "45 s are for the other groups"
+    coordinator.sleep(0.1)
+    assert coordinator.group.member_ids == []
 
 
 def test_kip_848_a_silent_member_is_fenced_after_the_session_timeout(coordinator):

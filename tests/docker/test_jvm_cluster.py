@@ -8,30 +8,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource
 from kafka.errors import KafkaError
 
-from minikafka.course import compose
-from minikafka.course.connect import VARIABLE
+from minikafka.course import compose, connect
 from minikafka.course.contents import contents
 from minikafka.course.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
-from tests.kafka import java_missing, kafka_jars
-from tests.notebooks.running import code_cells, kernel_for, lessons, number, read, shown
+from tests.kafka import an_address, java_missing, kafka_jars
+from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = {"kafka-cluster.sh": "org.apache.kafka.tools.ClusterTool"}
 
 without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
-
-
-def an_address(which=0):
-    """One of this machine's own, on Linux nobody else's: the compose file's ports are the same for every run."""
-    if sys.platform != "linux":
-        return "127.0.0.1"
-    return f"127.{10 + which}.{(os.getpid() >> 8) % 256}.{1 + os.getpid() % 254}"
 
 
 @pytest.fixture(scope="module")
@@ -123,21 +116,42 @@ def test_the_commands_of_lesson_16_run_one_after_another(cluster):
     assert "audit" in said["kafka-consumer-groups.sh"]
 
 
+def topics_on(cluster):
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    found = set(admin.list_topics())
+    admin.close()
+    return found
+
+
+def processes_of(scratch):
+    """Those that were started with this folder as the place for temporary files."""
+    running = psutil.process_iter(["environ"])
+    return [process for process in running if (process.info["environ"] or {}).get("TMPDIR") == str(scratch)]
+
+
 @pytest.mark.java
 @without_java
 @pytest.mark.timeout(1200)
-def test_lesson_16_shows_the_same_on_three_brokers(cluster, monkeypatch):
-    monkeypatch.setenv(VARIABLE, cluster.bootstrap)
-    (path,) = [path for path in lessons() if number(path) == "16"]
-    book = read(path)
+@pytest.mark.parametrize("path", [lesson for lesson in LESSONS if lesson.id >= "16"])
+def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(cluster, monkeypatch, tmp_path, path):
+    """What is stored was seen on minikafka. Only the line that names the cluster differs, as it should."""
+    monkeypatch.setenv(connect.VARIABLE, cluster.bootstrap)
+    for name in ("TMPDIR", "SPARK_LOCAL_DIRS"):
+        monkeypatch.setenv(name, str(tmp_path))
+    java_options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} -Djava.io.tmpdir={tmp_path}"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", java_options.strip())
+    before, book = topics_on(cluster), read(path)
     stored = {cell.id: shown(cell) for _, cell in code_cells(book)}
     with kernel_for(book) as client:
         for at, cell in code_cells(book):
             client.execute_cell(cell, at)
-            if cell.id == "start":
-                assert shown(cell)[0][1].startswith("Cluster: the one that MINIKAFKA_BOOTSTRAP names, over TCP.")
-            else:
-                assert shown(cell) == stored[cell.id], cell.id
+            here = [(kind, text.replace(connect.NAMED, connect.OWN)) for kind, text in shown(cell)]
+            assert here == stored[cell.id], cell.id
+        started = processes_of(tmp_path)
+    _, alive = psutil.wait_procs(started, timeout=120)
+    assert started and not alive
+    assert topics_on(cluster) == before
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.java

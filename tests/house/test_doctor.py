@@ -65,6 +65,19 @@ def test_the_last_line_says_what_can_run():
     assert str(Report([note, bad])).endswith("then ask the doctor again.")
 
 
+@pytest.mark.parametrize(
+    ("protobuf", "said"), [("", "protobuf not installed"), ("5.28.2", "protobuf 5.28.2"), ("6.30.0", "protobuf 6.30.0")]
+)
+def test_what_sparks_state_needs_beside_pyspark_is_a_note_with_the_version_to_install(monkeypatch, protobuf, said):
+    pytest.importorskip("pyspark")
+    assert fact(doctor._beside_pyspark).good
+    installed = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: protobuf if name == "protobuf" else installed(name))
+    found = fact(doctor._beside_pyspark)
+    assert not found.good and not found.needed and found.found == said
+    assert found.fix.endswith(' -m pip install "protobuf<6,>=5.28.3"')
+
+
 # --- a real cluster ---
 
 

@@ -40,8 +40,9 @@ def test_environment_yml_comes_from_conda_forge_alone():
     assert CONDA["channels"] == ["conda-forge", "nodefaults"]
 
 
-def test_the_core_needs_three_packages():
-    assert {Requirement(line).name for line in PROJECT["dependencies"]} == {"crc32c", "cramjam", "greenlet"}
+def test_the_core_needs_four_packages():
+    needed = {"crc32c", "cramjam", "google-re2", "greenlet"}
+    assert {Requirement(line).name for line in PROJECT["dependencies"]} == needed
 
 
 def test_the_oracle_is_one_version_of_apache_kafka_everywhere():
@@ -71,7 +72,7 @@ def test_the_package_ships_the_files_that_are_not_python(suffix):
 
 
 def test_the_top_level_holds_nothing_but_the_rooms():
-    rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer"}
+    rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer", ".github"}
     files = {"environment.yml", "pyproject.toml", "Makefile", "tasks.py", ".gitignore"}
     texts = {"README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]

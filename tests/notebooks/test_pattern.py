@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from minikafka.course import claims
-from minikafka.course.contents import NOTEBOOKS, Contents, contents
+from minikafka.course.contents import NOTEBOOKS, Contents, contents, plays
 from minikafka.course.lessons import lesson
 from minikafka.course.predictions import explained
 
@@ -136,6 +136,15 @@ def test_the_model_counts_what_a_learner_does(tmp_path):
     found = Contents(path)
     assert found.minutes(questions=0) == pytest.approx(2 + 1 + 2 * 0.08 + 2 + 1.5 + 20)
     assert found.minutes(questions=0, stretch=True) == pytest.approx(4)
+
+
+@pytest.mark.parametrize(
+    ("source", "a_picture"),
+    [("cluster.play()", True), ("levers.rebalance(cluster)", True), ("event_time.levers(lab, seen)", True),
+     ("displays()", False), ("from minikafka.course import levers", False)],
+)  # fmt: skip
+def test_pictures_with_levers_are_played_wherever_their_levers_come_from(source, a_picture):
+    assert plays(source) == a_picture
 
 
 def test_stated_minutes_beside_the_models():

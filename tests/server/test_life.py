@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--brokers", "10"], "from 1 to 9 in one process"),
+        (["--brokers", "10"], "from 1 to 9 on one machine"),
         (["--brokers", "3", "--port", "65534"], "end beyond 65535"),
         (["--host", "0.0.0.0", "--port", "0"], "--advertised-host"),
         (["--host", "no.such.host.invalid", "--port", "0"], "is not known here"),
@@ -151,7 +151,7 @@ def test_verbose_says_who_came_and_what_was_spoken():
 
 
 def test_a_server_that_does_not_start_says_why_in_the_error():
-    with pytest.raises(RuntimeError, match="from 1 to 9 in one process"):
+    with pytest.raises(RuntimeError, match="from 1 to 9 on one machine"):
         Served(options=("--brokers", "0"))
 
 

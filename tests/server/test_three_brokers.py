@@ -1,10 +1,13 @@
 """`minikafka serve --brokers 3`: a cluster that real clients use, in one process."""
 
+import json
+
 import pytest
 
 from minikafka.broker.handlers import HANDLERS
 from minikafka.server.embedded import Served
-from tests.conformance.raw import Connection
+from minikafka.wire.errors import Error
+from tests.conformance.raw import Connection, batch
 
 kafka = pytest.importorskip("kafka")
 QUICK = ("--brokers", "3", "--override", "offsets.topic.num.partitions=1")
@@ -56,3 +59,79 @@ def test_what_nodes_ask_of_each_other_is_not_served_to_clients(cluster):
         assert told == set(HANDLERS) - between_nodes
         with pytest.raises(EOFError):
             client.ask("Vote", 2, topics=[])
+
+
+def test_a_consumer_reads_from_the_replica_in_its_rack(tmp_path):
+    """KIP-392: the leader sends it there."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    selector = "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    options = (*QUICK, "--racks", "a,b,c", "--override", selector)
+    with Served(data=tmp_path / "data", trace=tmp_path / "trace", options=options) as served:
+        admin = kafka.KafkaAdminClient(bootstrap_servers=served.bootstrap)
+        admin.create_topics([kafka.admin.NewTopic("orders", 1, 3)])
+        producer = kafka.KafkaProducer(bootstrap_servers=served.bootstrap, acks="all")
+        assert [producer.send("orders", b"%d" % number).get(60).offset for number in range(10)] == list(range(10))
+        producer.close()
+        [partition] = admin.describe_topics(["orders"])[0]["partitions"]
+        admin.close()
+        nearest = partition["leader_id"] % 3 + 1
+        settings = {"group.id": "near", "auto.offset.reset": "earliest", "client.rack": "abc"[nearest - 1]}
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": served.bootstrap, **settings})
+        consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
+        read = [message.value() for _ in range(10) if (message := consumer.poll(60)) is not None]
+        consumer.close()
+    assert read == [b"%d" % number for number in range(10)]
+    events = map(json.loads, (tmp_path / "trace").read_text().splitlines())
+    fetched = {event["node"] for event in events if event["kind"] == "RecordsFetched"}
+    assert fetched == {f"broker {nearest}"}
+
+
+def voters_told(address):
+    topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    with Connection(address) as broker:
+        answer = broker.ask("DescribeQuorum", 2, topics=topics)
+    [quorum] = answer.topics[0].partitions
+    return quorum, [node.node_id for node in answer.nodes]
+
+
+def test_kip_595_any_broker_tells_how_far_each_voter_is(cluster):
+    for address in cluster:
+        quorum, nodes = voters_told(address)
+        assert [voter.replica_id for voter in quorum.current_voters] == nodes == [1, 2, 3]
+        assert not quorum.observers
+        for voter in quorum.current_voters:
+            assert voter.last_fetch_timestamp >= voter.last_caught_up_timestamp > 1_750_000_000_000
+            assert 0 < voter.log_end_offset <= quorum.high_watermark
+
+
+def broker_ids(address, count):
+    """Who is there, once a broker knows of so many."""
+    with Connection(address) as client:
+        while len(brokers := client.ask("Metadata", 12, topics=[]).brokers) != count:
+            pass
+        return {broker.node_id: (broker.host, broker.port) for broker in brokers}
+
+
+def test_kip_951_who_produces_to_the_wrong_broker_is_told_the_right_one_and_where_it_is(cluster):
+    addresses = broker_ids(cluster[0], 3)
+    with Connection(cluster[0]) as client:
+        assignment = [{"partition_index": 0, "broker_ids": [3]}]
+        topic = {"name": "led", "num_partitions": -1, "replication_factor": -1, "assignments": assignment}
+        [created] = client.ask("CreateTopics", 7, topics=[topic]).topics
+        data = [{"topic_id": created.topic_id, "partition_data": [{"index": 0, "records": batch(b"a")}]}]
+        unknown = Error.UNKNOWN_TOPIC_ID
+        while unknown == Error.UNKNOWN_TOPIC_ID:  # the broker has not heard of it yet
+            answer = client.ask("Produce", 13, acks=-1, timeout_ms=1000, topic_data=data)
+            [refused] = answer.responses[0].partition_responses
+            unknown = refused.error_code
+    assert refused.error_code == Error.NOT_LEADER_OR_FOLLOWER
+    assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (3, 0)
+    assert [(node.node_id, (node.host, node.port)) for node in answer.node_endpoints] == [(3, addresses[3])]
+
+
+def test_kip_631_a_broker_that_is_unregistered_and_lives_registers_again(cluster):
+    with Connection(cluster[0]) as client:
+        for broker in (1, 2, 3):
+            assert client.ask("UnregisterBroker", 0, broker_id=broker).error_code == Error.NONE
+            assert broker_ids(cluster[0], 3).keys() == {1, 2, 3}
+        assert client.ask("UnregisterBroker", 0, broker_id=4).error_code == Error.BROKER_ID_NOT_REGISTERED

@@ -1,8 +1,8 @@
 """Random hours of a replicated cluster, from a seed: what goes wrong and when, what is written, and what must hold.
 
 Five brokers, a topic with three replicas of which two must be in sync, producers with acks=all that resend without
-repeating (KIP-98), a reader that starts over now and then. Brokers crash, freeze, and lose sight of each other; then
-all faults end, and the cluster has a while to heal.
+repeating (KIP-98), a reader. Brokers crash, lose power, go without a word, stop, freeze, lose sight of each other, and
+answer late; their clocks differ. Then all faults end, and the cluster has a while to heal.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
+from minikafka.clients.structs import OffsetAndMetadata
+from minikafka.faults import Delay, Skew
 from minikafka.wire.records import batches, decode_batch
 
 BROKERS, PARTITIONS = 5, 3
 FAULTY_S, HEALING_S = 40, 60
-TOPIC = "orders"
+TOPIC, GROUP = "orders", "billing"
 # As `serve` has them, so that a minute holds many failovers.
 QUICK = {
     "broker.heartbeat.interval.ms": 200,
@@ -31,34 +33,47 @@ QUICK = {
 }
 
 
+ENDS = {"crash": "restart", "silent": "restart", "power": "restart", "stop": "restart", "freeze": "thaw", "reset": ""}
+KINDS = ("crash", "crash", "silent", "power", "stop", "freeze", "cut", "isolate", "reset", "slow")
+MOST_SKEW_MS = 5000
+
+
 class Schedule:
     """What happens, second by second; printable, and the same for the same seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, steps: dict[int, list[tuple[str, Any]]] | None = None) -> None:
+        """steps: what happens, if chance is not to say."""
         random = Random(seed)
         self.seed = seed
-        self.steps: dict[int, list[tuple[str, Any]]] = {}
-        at = 2
+        self.steps: dict[int, list[tuple[str, Any]]] = steps or {}
+        skews = [Skew(node, random.randint(-MOST_SKEW_MS, MOST_SKEW_MS)) for node in range(1, BROKERS + 1)]
+        self.plan: list[Delay | Skew] = [*skews]
+        at = FAULTY_S if steps else 2
         while at < FAULTY_S:
-            kind = random.choice(("crash", "crash", "freeze", "cut", "isolate"))
+            kind = random.choice(KINDS)
             one, other = random.sample(range(1, BROKERS + 1), 2)
             length_s = random.randint(1, 8)
-            self._add(at, kind, (one, other))
-            self._add(at + length_s, {"crash": "restart", "freeze": "thaw"}.get(kind, "heal"), (one, other))
+            if kind == "slow":
+                slow = Delay(one, other, random.randint(50, 2000), 1000 * at, 1000 * length_s)
+                self.plan.append(slow)
+            else:
+                self._add(at, kind, (one, other))
+                self._add(at + length_s, ENDS.get(kind, "heal"), (one, other))
             at += random.randint(1, 6)
 
     def _add(self, at: int, kind: str, nodes: tuple[int, int]) -> None:
         self.steps.setdefault(min(at, FAULTY_S), []).append((kind, nodes))
 
     def __repr__(self) -> str:
-        return f"Schedule({self.seed}): " + "; ".join(f"{at} s {steps}" for at, steps in sorted(self.steps.items()))
+        steps = "; ".join(f"{at} s {steps}" for at, steps in sorted(self.steps.items()))
+        return f"Schedule({self.seed}): {self.plan}; {steps}"
 
 
 class Run:
     """One schedule on one cluster. problems: what must not have happened, a sentence each."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.cluster = Cluster(brokers=BROKERS, seed=schedule.seed, configs=QUICK)
+        self.cluster = Cluster(brokers=BROKERS, seed=schedule.seed, configs=QUICK, faults=schedule.plan)
         self.acked: dict[int, list[tuple[int, str]]] = {number: [] for number in range(PARTITIONS)}
         self.sent = 0
         self.seen: dict[tuple[int, int], str] = {}
@@ -68,6 +83,10 @@ class Run:
         self.producers = [self.cluster.producer(client_id=name, acks="all", retries=1000) for name in ("p", "q")]
         self.waiting: list[tuple[int, str, Any]] = []
         self.consumer = self.cluster.consumer(TOPIC, auto_offset_reset="earliest")
+        # A JoinGroup to a coordinator that went without a word waits for max.poll.interval.ms and 5 s, as in Java
+        by_hand = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 20_000}
+        self.member = self.cluster.consumer(TOPIC, group_id=GROUP, **by_hand)
+        self.committed: dict[Any, int] = {}
         for second in range(FAULTY_S + HEALING_S):
             for kind, nodes in schedule.steps.get(second, ()):
                 self.fault(kind, *nodes)
@@ -81,9 +100,15 @@ class Run:
     def fault(self, kind: str, one: int, other: int) -> None:
         cluster = self.cluster
         process = cluster._brokers[one]
-        if kind == "crash":
-            cluster.crash(one)
-        elif kind == "restart" and process.state == "down":
+        if kind == "crash" or (kind == "power" and not self.is_whole):
+            cluster.crash(one)  # records that no other replica has are outside the promise
+        elif kind == "power":
+            cluster.crash(one, power=True, silent=True)
+        elif kind == "silent":
+            cluster.crash(one, silent=True)
+        elif kind == "stop" and process.state == "up":
+            cluster.stop(one)
+        elif kind == "restart" and (process.state == "down" or process._leaving):
             cluster.restart(one)
         elif kind == "freeze" and process.state == "up":
             cluster.freeze(one)
@@ -91,12 +116,21 @@ class Run:
             cluster.thaw(one)
         elif kind == "cut":
             cluster.cut(one, other)
+        elif kind == "reset":
+            cluster.reset(one, other)
         elif kind == "isolate":
             for node in range(1, BROKERS + 1):
                 if node != one:
                     cluster.cut(one, node)
         elif kind == "heal":
             cluster.heal()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all replicas are in sync, and all brokers there."""
+        up = all(process.state == "up" for process in self.cluster._brokers.values())
+        partitions = [self.cluster._topics._described(TOPIC, number) for number in range(PARTITIONS)] if up else []
+        return up and all(len(each.isr) == len(each.replicas) for each in partitions)
 
     def produce(self, second: int) -> None:
         for number, producer in enumerate(self.producers):
@@ -109,6 +143,16 @@ class Run:
         for partition, records in self.consumer.poll(timeout_ms=500).items():
             for record in records:
                 self._note(partition.partition, record.offset, record.value.decode())
+
+        for partition, records in self.member.poll(timeout_ms=100).items():
+            offset = records[-1].offset + 1
+            self.member.commit_async({partition: OffsetAndMetadata(offset)}, self._committed)
+
+    def _committed(self, offsets: Any, answer: Any) -> None:
+        """A commit counts once it was acknowledged."""
+        if not isinstance(answer, Exception):
+            for partition, told in offsets.items():
+                self.committed[partition] = max(self.committed.get(partition, 0), told.offset)
 
     def _note(self, partition: int, offset: int, value: str) -> None:
         known = self.seen.setdefault((partition, offset), value)
@@ -134,7 +178,13 @@ class Run:
                 pass  # refused: it may be there or not
 
     def look(self) -> None:
-        """The logs, and the trace."""
+        """The logs, the group, and the trace."""
+        now = self.cluster.committed_offsets(GROUP)
+        if not self.committed:
+            self.problems.append(f"{GROUP} has never committed")
+        for partition, offset in self.committed.items():
+            if now.get(partition, 0) < offset:
+                self.problems.append(f"{GROUP} had committed {offset} of {partition}, and has {now.get(partition)}")
         for number in range(PARTITIONS):
             logs = {}
             for node in self.cluster._topics._described(TOPIC, number).replicas:

@@ -325,9 +325,9 @@ def test_a_mistake_gets_the_brokers_words_and_the_nearest_name(cluster):
         cluster.crash("consumer 7")
 
 
-def test_what_comes_with_later_lessons_says_so_in_one_line(cluster):
-    with pytest.raises(ValueError, match="transactions are not here yet"):
-        cluster.consumer("orders", isolation_level="read_committed")
+def test_an_isolation_level_that_there_is_not_is_refused_in_one_line(cluster):
+    with pytest.raises(ValueError, match="isolation_level='committed': give one of read_uncommitted, read_committed"):
+        cluster.consumer("orders", isolation_level="committed")
 
 
 def test_topics_can_be_deleted_and_configured(cluster):

@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.structs import TopicPartition
-from minikafka.faults import Crash, Cut, Delay, Freeze, Lose, Skew
+from minikafka.faults import Crash, Cut, Delay, Freeze, Lose, Reset, Skew
 from minikafka.simulation.cluster import Cluster
 
 LOG = TopicPartition("log", 0)
@@ -136,6 +136,20 @@ def test_a_cut_holds_messages_back_until_it_heals():
     assert sent.get().offset == 1
 
 
+def test_a_cut_by_hand_is_told_and_one_of_several_heals_alone():
+    cluster = made(brokers=2)
+    producer = cluster.producer()
+    for broker in (1, 2):
+        cluster.cut(producer, broker)
+    cluster.heal(producer, 2)
+    cluster.heal()
+    told = [(event.kind, event.detail["one"]) for event in cluster.trace if event.kind.startswith("Link")]
+    cut, healed = "LinkCut", "LinkHealed"
+    assert told == [(cut, "broker 1"), (cut, "broker 2"), (healed, "broker 2"), (healed, "broker 1")]
+    with pytest.raises(TypeError, match="heal"):
+        cluster.heal(producer)
+
+
 def test_a_request_that_is_not_answered_in_time_costs_the_connection_and_is_sent_again():
     cluster = made(faults=[Cut("producer 1", "broker 1", at_ms=500, for_ms=3000)])
     producer = cluster.producer(request_timeout_ms=1000)
@@ -145,6 +159,32 @@ def test_a_request_that_is_not_answered_in_time_costs_the_connection_and_is_sent
     assert values(cluster.records("log")) == ["a", "b"]
     connections = {e.detail["connection"] for e in cluster.trace if e.kind == "RequestSent" and e.node == "producer 1"}
     assert len(connections) > 1
+
+
+def test_a_broker_that_goes_without_a_word_costs_its_clients_their_request_timeout():
+    cluster = made(faults=[Crash(1, at_ms=1000, restart_after_ms=500, silent=True)])
+    producer = cluster.producer(request_timeout_ms=3000)
+    producer.send("log", value="a").get()
+    cluster.run(seconds=2)
+    began = cluster.now_ms
+    assert producer.send("log", value="b").get().offset == 1, "the machine is back, and resets the connection"
+    assert cluster.now_ms - began < 1000
+    cluster.crash(1, silent=True)
+    waiting = producer.send("log", value="c")
+    cluster.run(seconds=1)
+    cluster.restart(1)
+    began = cluster.now_ms
+    assert waiting.get().offset == 2
+    assert 1900 < cluster.now_ms - began < 3000, "what was sent before is gone, and nobody says so"
+
+
+def test_a_reset_breaks_connections_and_loses_what_is_on_its_way():
+    cluster = made(faults=[Reset("producer 1", 1, at_ms=1000)])
+    producer = cluster.producer()
+    producer.send("log", value="a").get()
+    cluster.run_ms(999 - cluster.now_ms)
+    assert producer.send("log", value="b").get().offset == 1
+    assert producer._process.core.connections == 2
 
 
 def test_a_plan_crashes_freezes_and_delays_at_its_times():

@@ -1,9 +1,17 @@
 """Three brokers on a virtual clock: what replication, failover and the quorum promise, statement by statement."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from minikafka import Cluster
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.handlers import offsets
+from minikafka.broker.peers import REQUEST_TIMEOUT_MS
 from minikafka.clients.errors import KafkaError
+from minikafka.wire.errors import Error
+from minikafka.wire.unpacking import Allowance
 from tests.simulation.replication_schedules import QUICK, contents
 
 
@@ -166,3 +174,181 @@ def test_the_same_seed_gives_the_same_trace(seed):
         return [event.to_json() for event in cluster.trace]
 
     assert run() == run()
+
+
+def leader_of(cluster, topic="orders"):
+    return cluster._topics._described(topic, 0).leader
+
+
+def test_a_clean_stop_hands_over_first_so_that_nobody_waits_for_a_session_to_end():
+    cluster = three()
+    sent(cluster, "a")
+    old, began = leader_of(cluster), cluster.now_ms
+    cluster.stop(old)
+    assert sent(cluster, "b") == [1]
+    assert cluster.now_ms - began < QUICK["broker.session.timeout.ms"], "a crash takes longer to notice"
+    cluster.run_until(lambda: kinds(cluster, "NodeShutDown"))
+    assert not kinds(cluster, "BrokerFenced")
+    assert (leader_of(cluster) == old, isr(cluster)) == (False, {1, 2, 3} - {old})
+    cluster.restart(old)
+    cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
+
+
+def test_all_may_stop_at_once_and_whoever_was_in_sync_at_the_end_leads_again():
+    cluster = three()
+    sent(cluster, "a")
+    for broker in (1, 2, 3):
+        cluster.stop(broker)
+    cluster.run_until(lambda: len(kinds(cluster, "NodeShutDown")) == 3)
+    for broker in (1, 2, 3):
+        cluster.restart(broker)
+    cluster.run_until(lambda: all(each.broker.ready for each in cluster._brokers.values()))
+    cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
+    assert sent(cluster, "b") == [1]
+
+
+def test_who_lost_power_comes_back_behind_and_catches_up_before_it_counts():
+    """KIP-966: its registration doesn't name the broker epoch of a clean stop, so it is out of ISR and ELR."""
+    cluster = three()
+    leader = leader_of(cluster)
+    assert sent(cluster, *"abcdefgh") == list(range(8))
+    cluster.crash(leader, power=True)
+    cluster.run_until(lambda: leader_of(cluster) not in (leader, -1))
+    cluster.restart(leader)
+    cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
+    replica = cluster._brokers[leader].broker.replicas.find("orders", 0)
+    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == list("abcdefgh")
+
+
+def test_a_machine_that_went_without_a_word_is_followed_again_when_it_is_back():
+    """Its followers wait for answers on connections that look well; nobody tells them but the time they have waited."""
+    cluster = three(**{"leader.imbalance.check.interval.seconds": 1})
+    first = cluster._topics._described("orders", 0).replicas[0]
+    assert sent(cluster, "a") == [0]
+    cluster.crash(first, power=True, silent=True)
+    cluster.run_until(lambda: leader_of(cluster) not in (first, -1))
+    cluster.restart(first)
+    cluster.run_until(lambda: leader_of(cluster) == first, 60)
+    cluster.run(seconds=REQUEST_TIMEOUT_MS // 1000)
+    assert isr(cluster) == {1, 2, 3}
+    assert sent(cluster, "b") == [1]
+
+
+def five(**configs):
+    """A cluster whose voters survive: of the replicas of `orders` at most one is a voter (1, 2 and 3 are)."""
+    for seed in range(20):
+        cluster = Cluster(brokers=5, seed=seed, configs=QUICK | configs)
+        cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+        partition = cluster._topics._described("orders", 0)
+        if {4, 5} < set(partition.replicas):
+            return cluster, partition.replicas
+    raise AssertionError("no seed places it so")
+
+
+def test_the_last_in_sync_replicas_are_eligible_and_nobody_else_leads():
+    cluster, (first, second, last) = five()
+    sent(cluster, "a")
+    for broker in (first, second):
+        cluster.crash(broker)
+        cluster.run_until(lambda broker=broker: broker not in isr(cluster))
+    partition = cluster._topics._described("orders", 0)
+    assert (partition.isr, partition.eligible_leader_replicas, partition.leader) == ((last,), (second,), last)
+    assert sent(cluster, "b", retries=0) == ["NOT_ENOUGH_REPLICAS"]
+    cluster.crash(last)
+    cluster.run_until(lambda: not isr(cluster))
+    cluster.restart(first)
+    cluster.run(seconds=10)
+    assert leader_of(cluster) == -1, "it left the ISR while records counted"
+    cluster.restart(last)
+    cluster.run(seconds=10)
+    assert leader_of(cluster) == -1, "after kill -9 it may lack what was not on disk; the other eligible one may not"
+    cluster.restart(second)
+    cluster.run_until(lambda: isr(cluster) == {first, second, last})
+    assert leader_of(cluster) == last, "of those that may all have lost something, who led last"
+    assert sent(cluster, "b") == [1]
+
+
+def after_the_eligible_one_lost_power():
+    """What is read of an acknowledged record when of its two replicas one lost power, and came back first."""
+    cluster, (first, second, last) = five()
+    cluster.crash(first)
+    cluster.run_until(lambda: isr(cluster) == {second, last})
+    assert sent(cluster, *"abcdefgh") == list(range(8))
+    cluster.crash(second, power=True)
+    cluster.run_until(lambda: isr(cluster) == {last})
+    cluster.crash(last)
+    cluster.run_until(lambda: not isr(cluster))
+    cluster.restart(second)
+    cluster.run(seconds=10)
+    early = leader_of(cluster)
+    cluster.restart(last)
+    cluster.run_until(lambda: isr(cluster) >= {second, last})
+    replica = cluster._brokers[last].broker.replicas.find("orders", 0)
+    return early, [value for _, value in contents(replica, replica.log.log_end_offset)]
+
+
+def test_kip_966_who_may_have_lost_records_waits_for_who_has_them():
+    assert after_the_eligible_one_lost_power() == (-1, list("abcdefgh"))
+
+
+def test_a_controller_that_believes_in_every_restart_would_be_noticed(monkeypatch):
+    monkeypatch.setattr(ActiveController, "_was_clean", lambda self, asked, known: True)
+    assert after_the_eligible_one_lost_power() != (-1, list("abcdefgh"))
+
+
+def test_the_first_replica_leads_again_after_a_while():
+    """auto.leader.rebalance.enable."""
+    cluster = three(**{"leader.imbalance.check.interval.seconds": 20})
+    preferred = leader_of(cluster)
+    cluster.crash(preferred)
+    cluster.run_until(lambda: leader_of(cluster) != preferred)
+    cluster.restart(preferred)
+    cluster.run_until(lambda: leader_of(cluster) == preferred, 60)
+
+
+def test_a_topic_may_prefer_to_lose_records_to_being_away():
+    cluster, (first, second, last) = five(**{"leader.imbalance.check.interval.seconds": 5})
+    cluster.alter_configs("orders", {"min.insync.replicas": 1})
+    for broker in (second, last):
+        cluster.crash(broker)
+    cluster.run_until(lambda: isr(cluster) == {first})
+    assert sent(cluster, "lost") == [0]
+    cluster.crash(first)
+    for broker in (second, last):
+        cluster.restart(broker)
+    cluster.run(seconds=10)
+    assert leader_of(cluster) == -1
+    cluster.alter_configs("orders", {"unclean.leader.election.enable": "true"})
+    cluster.run_until(lambda: leader_of(cluster) in (second, last), 20)
+    assert sent(cluster, "new") == [0], "the offset is given a second time"
+    cluster.restart(first)
+    cluster.run_until(lambda: isr(cluster) == {first, second, last})
+    replica = cluster._brokers[first].broker.replicas.find("orders", 0)
+    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == ["new"]
+
+
+def test_each_partition_has_a_replica_in_every_rack():
+    racks = ("a", "a", "b", "b", "c", "c")
+    cluster = Cluster(brokers=6, racks=racks, configs=QUICK)
+    cluster.create_topic("orders", 6, replication_factor=3)
+    for number in range(6):
+        replicas = cluster._topics._described("orders", number).replicas
+        assert {racks[broker - 1] for broker in replicas} == {"a", "b", "c"}
+
+
+def test_a_new_leader_tells_the_latest_offset_when_it_knows_that_nothing_will_go_back():
+    """KIP-207: until the high watermark has reached the beginning of its epoch."""
+    cluster = three()
+    sent(cluster, *"abcd")
+    broker = cluster._brokers[followers(cluster)[0]].broker
+    replica = broker.replicas.find("orders", 0)
+    replica.high_watermark = 1  # it has not heard of more
+    leads = {"leader": broker.node_id, "leader_epoch": 1, "partition_epoch": 9}
+    replica.follow_image(replace(cluster._topics._described("orders", 0), **leads))
+    request = SimpleNamespace(version=7, body=SimpleNamespace(isolation_level=0))
+    asked = SimpleNamespace(partition_index=0, current_leader_epoch=-1, timestamp=-1)
+    answer = offsets.look_up(broker, request, "orders", asked, Allowance())
+    assert answer["error_code"] == Error.OFFSET_NOT_AVAILABLE
+    for other in replica.partition.isr:
+        replica.follower_fetched(other, 4, broker.now)
+    assert offsets.look_up(broker, request, "orders", asked, Allowance())["offset"] == 4

@@ -12,7 +12,7 @@ import sys
 import time
 
 ONCE = ("damage", "bombs", "memory")
-FUZZ_REQUESTS, KILL_ROUNDS = 20_000, 10  # of one turn
+FUZZ_REQUESTS, KILL_ROUNDS, SCHEDULES = 20_000, 10, 20  # of one turn
 
 
 def day(name: str, *options: str) -> bool:
@@ -34,7 +34,10 @@ def main() -> int:
         if not day(name):
             failed.append(name)
     while seed == args.seed or time.monotonic() < until:
-        turns = {"fuzz": ("--requests", str(FUZZ_REQUESTS)), "kill": ("--rounds", str(KILL_ROUNDS))}
+        kills = ("--rounds", str(KILL_ROUNDS))
+        turns = {"fuzz": ("--requests", str(FUZZ_REQUESTS)), "kill": kills, "failover": kills}
+        turns["copier"] = ("--kills", str(KILL_ROUNDS))
+        turns["replication"] = ("--schedules", str(SCHEDULES))
         failed += [f"{name} {seed}" for name, how in turns.items() if not day(name, "--seed", str(seed), *how)]
         seed += 2  # fuzz takes one for 10,000 requests
     print(f"soak: FAILED: {', '.join(failed)}" if failed else "soak: everything held", flush=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import API, BY_KEY
-from tests.soak.values import EMBEDDED, GROUPS, INSTANCES, INTERNAL, TOPICS, Values
+from tests.soak.values import EMBEDDED, GROUPS, INSTANCES, INTERNAL, TOPICS, TRANSACTIONS, Values
 
 
 class Ask(NamedTuple):
@@ -43,7 +43,10 @@ def wild(values: Values) -> Script:
         api = values.choose(*SERVED)
         version = served(values, api)
         client_id = values.choose("soak", "soak", "", None, ADMIN, values.text())
-        yield Ask(api, version, values.body(API[api].request.struct, version), client_id)
+        body = values.body(API[api].request.struct, version)
+        if api == "UnregisterBroker":  # of the only broker itself: then it leads nothing, as in Apache Kafka
+            body["broker_id"] = values.choose(-1, 0, 2, 77)
+        yield Ask(api, version, body, client_id)
 
 
 def producer(values: Values) -> Script:
@@ -59,6 +62,32 @@ def producer(values: Values) -> Script:
         body = {"acks": values.choose(-1, -1, 1, 0), "timeout_ms": 1000, "topic_data": [data]}
         yield Ask("Produce", served(values, "Produce"), body, client_id)
         sequence += values.choose(0, 1, 1, 1, 5)
+
+
+def transactor(values: Values) -> Script:
+    """A transactional producer, whose id others use too, now and then."""
+    name = values.choose(*TRANSACTIONS)
+    yield Ask("FindCoordinator", 4, {"key_type": 1, "coordinator_keys": [name]})
+    answer = yield Ask("InitProducerId", 4, {"transactional_id": name, "transaction_timeout_ms": 30_000})
+    of = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch} if answer else {}
+    of["transactional_id"] = name
+    topic, group = values.topic(), values.choose(*GROUPS)
+    yield Ask("Metadata", 9, {"topics": [{"name": topic}]})
+    yield Ask("FindCoordinator", 4, {"key_type": 0, "coordinator_keys": [group]})
+    for sequence in range(values.random.randint(1, 6)):
+        topics = [{"name": topic, "partitions": [0]}]
+        joins = of | {"topics": topics}
+        yield Ask("AddPartitionsToTxn", 3, {f"v3_and_below_{field}": each for field, each in joins.items()})
+        ids = {field: of.get(field, -1) for field in ("producer_id", "producer_epoch")}
+        batch = values.batches.good(**ids, base_sequence=sequence, transactional=True)
+        data = {"name": topic, "partition_data": [{"index": 0, "records": batch}]}
+        body = {"transactional_id": name, "acks": -1, "timeout_ms": 1000, "topic_data": [data]}
+        yield Ask("Produce", 9, body)
+        yield Ask("AddOffsetsToTxn", served(values, "AddOffsetsToTxn"), of | {"group_id": group})
+        part = {"partition_index": 0, "committed_offset": sequence, "committed_metadata": ""}
+        offsets = of | {"group_id": group, "topics": [{"name": topic, "partitions": [part]}]}
+        yield Ask("TxnOffsetCommit", 2, offsets)
+        yield Ask("EndTxn", served(values, "EndTxn"), of | {"committed": values.choose(True, True, False)})
 
 
 def fetcher(values: Values) -> Script:
@@ -194,3 +223,4 @@ def janitor(values: Values) -> Script:
 
 
 SCRIPTS = [wild, wild, producer, producer, fetcher, fetcher, classic_member, classic_member, consumer_member, admin]
+SCRIPTS += [transactor, transactor]

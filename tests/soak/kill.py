@@ -39,13 +39,17 @@ class Wrong(AssertionError):
 
 
 class Writer(threading.Thread):
-    """Writes 0, 1, 2 ... to a topic. acknowledged: number -> offset."""
+    """Writes 0, 1, 2 ... to a topic. acknowledged: number -> offset. longest_pause_s: between two acknowledgements,
+    since somebody set it to 0.
+    """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(daemon=True)
         self.topic = topic
         self.acknowledged: dict[int, int] = {}
         self.failed: object = None
+        self.longest_pause_s = 0.0
+        self._acknowledged_at = time.monotonic()
         self._over = threading.Event()
         options = {"enable.idempotence": True, "linger.ms": 2, "batch.num.messages": 100, "retry.backoff.ms": 10}
         self._producer = Producer({"bootstrap.servers": bootstrap, **RECONNECT, **options})
@@ -73,6 +77,9 @@ class Writer(threading.Thread):
             self.failed = error
         else:
             self.acknowledged[int(message.value())] = message.offset()
+            now = time.monotonic()
+            self.longest_pause_s = max(self.longest_pause_s, now - self._acknowledged_at)
+            self._acknowledged_at = now
 
     def check(self, found: list[tuple[int, int]]) -> None:
         """found: all (offset, number) in the topic's log, in order."""
@@ -95,14 +102,15 @@ class Writer(threading.Thread):
 class Reader(threading.Thread):
     """A member of the group, which commits what it has read. committed: the latest offset acknowledged."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, protocol: str = "classic") -> None:
         super().__init__(daemon=True)
+        self.group = f"{GROUP}-{protocol}"
         self.committed = 0
         self.commits = 0
         self.failed: object = None
         self._over = threading.Event()
-        options = {"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-        self._consumer = Consumer({"bootstrap.servers": bootstrap, **RECONNECT, **options})
+        options = {"auto.offset.reset": "earliest", "enable.auto.commit": False, "group.protocol": protocol}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": self.group, **RECONNECT, **options})
         self._consumer.subscribe(["plain"])
 
     def run(self) -> None:
@@ -130,9 +138,9 @@ class Reader(threading.Thread):
             raise Wrong(f"a commit went back: {self.failed}")
 
 
-def committed(bootstrap: str) -> int:
+def committed(bootstrap: str, group: str) -> int:
     """What the coordinator says the group has committed."""
-    options = {"bootstrap.servers": bootstrap, "group.id": GROUP, **RECONNECT}
+    options = {"bootstrap.servers": bootstrap, "group.id": group, **RECONNECT}
     with closing(Consumer(options)) as consumer:
         [told] = consumer.committed([TopicPartition("plain", 0)], timeout=PATIENCE_SECONDS)
         return max(told.offset, 0)
@@ -170,7 +178,7 @@ def kill(rounds: int, seed: int) -> str:
                 before = reader.committed
                 served.kill()
                 served = Served(data=data, port=port, options=overrides(PROPERTIES))
-                if (now := committed(served.bootstrap)) < before:
+                if (now := committed(served.bootstrap, reader.group)) < before:
                     raise Wrong(f"round {number + 1}: a commit went back from {before} to {now}")
             for writer in writers:
                 writer.stop()

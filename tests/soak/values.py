@@ -7,7 +7,8 @@ request gets further than the first check; the rest are the ends of each type's 
 from collections import deque
 from random import Random
 
-from minikafka.broker.config import RUN_TIME_BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.config import RUN_TIME_BROKER_CONFIGS
+from minikafka.broker.config_tables import TOPIC_CONFIGS
 from minikafka.wire.messages import encode_versioned
 from minikafka.wire.schema import Field, Struct
 from tests.soak.batches import Batches
@@ -20,6 +21,7 @@ BEYOND = "@beyond@"  # frames.py puts a longer string than the protocol allows i
 
 TOPICS = [f"topic-{number}" for number in range(12)]
 GROUPS = [f"group-{number}" for number in range(6)]
+TRANSACTIONS = [f"transaction-{number}" for number in range(4)]
 INSTANCES = [f"instance-{number}" for number in range(4)]
 INTERNAL = ["__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"]
 ODD = ["", ".", "..", "a.b", "a_b", "a b", "../up", "nul\0", "\x1b[31m", "é" * 120, "t" * 249, "t" * 250, "-0", "x-1"]
@@ -96,7 +98,9 @@ class Values:
             return self.body(f.struct, version)
         pool = POOLS.get((struct.name, f.attribute)) or POOLS.get(f.attribute)
         if pool and self.random.random() < 0.9:
-            return pool(self)
+            value = pool(self)
+            if value is not None or version in f.nullable:
+                return value
         return self.of_type(f.type)
 
     def of_type(self, kind: str):
@@ -193,6 +197,7 @@ POOLS = {
     "num_partitions": numbers(-1, 0, 1, 2, 3, 4, -(2**31), 2**31 - 1, 20_001),
     "count": numbers(-1, 0, 1, 2, 3, 4, 5, -(2**31), 2**31 - 1, 20_001),
     "replication_factor": numbers(-1, 1, 1, 1, 0, 2, 3, 2**15 - 1),
+    "broker_id": numbers(7, 0, -1, 2),  # who is unregistered: the only broker would lead nothing for a while
     "broker_ids": numbers(1, 1, 1, 0, -1, 2),
     "acks": numbers(-1, -1, 1, 0, 2, -2),
     "timeout_ms": numbers(0, 1, 1000, -1),
@@ -210,7 +215,7 @@ POOLS = {
     "session_epoch": lambda values: values.choose((0, -1), (0, 0), *values.world.sessions)[1],
     "producer_id": lambda values: values.choose((-1, 0), *values.world.producers)[0],
     "producer_epoch": lambda values: values.choose((0, -1), *values.world.producers)[1],
-    "transactional_id": numbers(None, None, "", "transaction"),
+    "transactional_id": numbers(None, None, "", *TRANSACTIONS),
     "resource_type": numbers(2, 2, 2, 4, 4, 0, 1, 8, -1),
     "config_operation": numbers(0, 0, 0, 1, 2, 3, -1, 4),
 }

@@ -8,28 +8,11 @@ from minikafka.course import event_time, lessons
 from minikafka.course.connect import Connection
 from minikafka.course.event_time import ORDERS, RECORDED, dropped, in_state, run, watch
 from minikafka.course.spark import Lab
-from minikafka.server.embedded import Served
-from tests.kafka import ApacheKafka
 from tests.theatre.test_watermark import COMPLETE, DROPPED, LATE, UPDATE
 
 pytestmark = pytest.mark.spark
 
 FIELDS = "order_id string, event_time_ms long"
-
-
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def bootstrap(request):
-    with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
-        yield kafka.bootstrap
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from minikafka.course.spark import session
-
-    spark = session("tests")
-    yield spark
-    spark.stop()
 
 
 @pytest.fixture(scope="module")

@@ -6,26 +6,12 @@ import json
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka
 from tests.spark.test_spark_client import create, kafka_source, numbered, write
 
 pytestmark = pytest.mark.spark
 
 NUMBERS = itertools.count()
-
-
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def bootstrap(request):
-    with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
-        yield kafka.bootstrap
-
-
-@pytest.fixture(scope="module")
-def admin(bootstrap):
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    yield admin
-    admin.close()
 
 
 @pytest.fixture
@@ -279,14 +265,11 @@ def test_kafkas_settings_become_kafka_pythons_with_their_types():
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(spark):
     from minikafka.course.kafka_source import KafkaSource
-    from minikafka.course.spark import session
 
-    spark = session("tests")
     spark.dataSource.register(KafkaSource)
-    yield spark
-    spark.stop()
+    return spark
 
 
 def test_a_batch_is_row_by_row_what_the_connector_reads(spark, bootstrap, topic):

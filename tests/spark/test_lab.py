@@ -107,6 +107,13 @@ def test_without_pyspark_the_message_says_size_time_and_command(monkeypatch):
     assert "extra" not in str(raised.value)
 
 
+def test_what_the_connector_is_fetched_without_is_in_pysparks_own_folder():
+    pyspark = pytest.importorskip("pyspark")
+    jars = Path(pyspark.__path__[0], "jars")
+    missing = [each for each in spark.THERE_ALREADY if not list(jars.glob(f"{each.partition(':')[2]}-[0-9]*.jar"))]
+    assert missing == []
+
+
 def test_the_connector_stands_in_one_place_and_the_environment_replaces_it(monkeypatch):
     monkeypatch.delenv(spark.VARIABLE, raising=False)
     assert spark.settings()["spark.jars.packages"] == spark.PACKAGES

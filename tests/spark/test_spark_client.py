@@ -12,35 +12,12 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka
 
 pytestmark = pytest.mark.spark
 
 NUMBERS = itertools.count()
 DAY = 1_000_000_000_000  # ms: a record's timestamp
-
-
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def bootstrap(request):
-    with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
-        yield kafka.bootstrap
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from minikafka.course.spark import session
-
-    spark = session("tests")
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture(scope="module")
-def admin(bootstrap):
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    yield admin
-    admin.close()
 
 
 @pytest.fixture

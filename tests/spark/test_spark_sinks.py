@@ -9,7 +9,6 @@ import json
 import pytest
 
 from minikafka.course.checkpoint_watch import KILLED, RECORDED, watch
-from minikafka.course.connect import Connection
 from minikafka.course.data import dataset
 from minikafka.course.sink_runs import (
     Bank,
@@ -22,8 +21,6 @@ from minikafka.course.sink_runs import (
     write_once,
 )
 from minikafka.course.spark import Lab, rows_read
-from minikafka.server.embedded import Served
-from tests.kafka import ApacheKafka
 
 pytestmark = pytest.mark.spark
 
@@ -31,21 +28,6 @@ FIVE_KILLS = [Moment(0, "before"), Moment(0, "in"), Moment(1, "after"), Moment(2
 EVENTS = list(dataset("transfers").generate(count=40, seed=7))
 POSTINGS = [json.loads(event.value) for event in EVENTS]
 ROWS = [(each["posting_id"], each["account_id"], each["amount_cents"]) for each in POSTINGS]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from minikafka.course.spark import session
-
-    spark = session("tests")
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def kafka(request):
-    with Served() if request.param == "minikafka" else ApacheKafka() as kafka:
-        yield Connection(kafka.bootstrap)
 
 
 @pytest.fixture(scope="module")

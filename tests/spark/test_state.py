@@ -2,14 +2,12 @@
 
 import itertools
 import random
+import sys
 
 import pytest
 
-from minikafka.course.connect import Connection
-from minikafka.course.spark import Lab
+from minikafka.course.spark import Lab, patiently
 from minikafka.course.state_runs import ROCKSDB, as_clock, click, clicks, run, solved
-from minikafka.server.embedded import Served
-from tests.kafka import ApacheKafka
 
 pytestmark = pytest.mark.spark
 
@@ -18,20 +16,10 @@ DAY_BEGINS = 978_307_200_000  # ms: 1 January 2001, 00:00 UTC
 
 
 @pytest.fixture(scope="module")
-def spark():
-    from minikafka.course.spark import session
-
-    spark = session("tests")
+def spark(spark):
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     spark.conf.set("spark.sql.shuffle.partitions", "1")
-    yield spark
-    spark.stop()
-
-
-@pytest.fixture(scope="module", params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)])
-def kafka(request):
-    with Served() if request.param == "minikafka" else ApacheKafka() as broker:
-        yield Connection(broker.bootstrap)
+    return spark
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +127,20 @@ def on_minikafka(kafka, request):
         pytest.skip("Kafka has no part in it")
 
 
+def test_a_query_whose_python_did_not_come_up_in_time_goes_on_from_its_checkpoint(
+    on_minikafka, spark, kafka, lab, tmp_path, monkeypatch
+):
+    been, python = tmp_path / "been", tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nmkdir "{been}" 2>/dev/null && exit 1\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    grouped = by_user(spark, kafka, lab, [click("wanda", clock) for clock in ("9:00", "9:05")], per_batch=2)
+    columns = "user_id string, seen long, kept long"
+    frame = grouped.transformWithStateInPandas(counts_in_an_attribute_and_in_the_state(), columns, "update", "none")
+    assert run(frame, lab.checkpoint("late"), "update") == [[("wanda", 2, 2)]]
+    assert been.exists()
+
+
 def test_a_time_to_live_is_refused_with_event_time(on_minikafka, spark, kafka, lab):
     processor = counts_in_an_attribute_and_in_the_state(GAP_MS)
     frame = by_user(spark, kafka, lab, [click("wanda", "9:00")], per_batch=2).transformWithStateInPandas(
@@ -165,11 +167,18 @@ def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(on_minikafka, sp
     columns = "user_id string, start_ms long, end_ms long, events long"
     frame = grouped.transformWithStateInPandas(sessions(), columns, "append", "EventTime")
     sink = frame.writeStream.outputMode("append").option("checkpointLocation", checkpoint)
-    query = sink.foreachBatch(lambda rows, _: found[-1].extend(map(tuple, rows.collect()))).start()
+    sink = sink.foreachBatch(lambda rows, _: found[-1].extend(map(tuple, rows.collect())))
+    query = None
+
+    def take_in():
+        nonlocal query
+        query = query if query is not None and query.isActive else sink.start()
+        query.processAllAvailable()
+
     for batch in batches:
         found.append([])
         lab.send(topic, [at(user, ms) for user, ms in batch])
-        query.processAllAvailable()
+        patiently(take_in)
     query.stop()
     assert found == [[row for frame in each for row in frame.itertuples(index=False, name=None)] for each in frames]
     state = spark.read.format("statestore").option("stateVarName", "times").load(checkpoint)

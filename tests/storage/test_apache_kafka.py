@@ -1,11 +1,12 @@
-"""Apache Kafka's own tool reads our files: segments, both indexes, producer snapshots."""
+"""Apache Kafka's own tool reads our files: segments, their indexes, producer snapshots."""
 
 import re
 
 import pytest
 
 from minikafka.server.folder_disk import FolderDisk
-from minikafka.wire.records import encode_end_transaction
+from minikafka.storage.producer_state import decode_snapshot
+from minikafka.wire.control_records import encode_end_transaction
 from tests.kafka import ApacheKafka, java_missing, java_tool
 from tests.storage.logs import Now, append, open_log, recovered
 
@@ -63,7 +64,7 @@ def test_every_record_is_read_decompressed_and_in_order(folder):
 
 @pytest.mark.parametrize("check", ["--index-sanity-check", "--verify-index-only", None])
 def test_the_indexes_agree_with_the_log(folder, check):
-    files = paths(folder, "index")
+    files = f'{paths(folder, ".index")},{paths(folder, ".timeindex")}'
     assert len(files.split(",")) == 4
     text = dump("--files", files, *([check] if check else []))
     assert not COMPLAINT.search(text), text
@@ -72,6 +73,11 @@ def test_the_indexes_agree_with_the_log(folder, check):
     if check is None:
         assert len(re.findall(r"^offset: \d+ position: \d+", text, re.MULTILINE)) > 10
         assert len(re.findall(r"^timestamp: \d+ offset: \d+", text, re.MULTILINE)) > 10
+
+
+def test_kip_98_the_aborted_transactions_are_read(folder):
+    found = re.search(r"version: 0 producerId: 9 firstOffset: 1200 .*", dump("--files", paths(folder, ".txnindex")))
+    assert found.group().endswith("lastOffset: 1201 lastStableOffset: 1202"), found.group()
 
 
 def test_the_producer_snapshots_are_read(folder):
@@ -117,3 +123,50 @@ def test_a_log_that_apache_kafka_wrote_is_read_and_goes_on(tmp_path):
             values += [record.value for records in polled.values() for record in records]
         consumer.close()
     assert values == [b"value %d" % number for number in range(500)] * 2 + [b"ours"]
+
+
+def test_kip_98_of_a_log_with_transactions_we_rebuild_what_apache_kafka_wrote(tmp_path):
+    """The aborted transactions and the producers, with their epochs and their coordinator's: as its files have them."""
+    from confluent_kafka import Producer
+
+    with ApacheKafka({"num.partitions": "1"}, data=tmp_path / "data") as kafka:
+        quiet = {"bootstrap.servers": kafka.bootstrap, "log_level": 0}
+        names = "early", "late", "long", "open"
+        producers = {name: Producer({**quiet, "transactional.id": name}) for name in names}
+        plain = Producer({**quiet, "enable.idempotence": True})
+
+        def send(name):
+            producer = producers.get(name, plain)
+            producer.produce("orders", name.encode())
+            producer.flush()
+
+        for producer in producers.values():
+            producer.init_transactions()
+            producer.begin_transaction()
+        for step in ("plain", "long", "early", "plain", "-early", "late", "+late", "-long", "open", "plain"):
+            if step[0] in "+-":
+                producer = producers[step[1:]]
+                (producer.commit_transaction if step[0] == "+" else producer.abort_transaction)()
+            else:
+                send(step)
+        for end in ("-", "+", "-"):
+            producers["early"].begin_transaction()
+            send("early")
+            (producers["early"].commit_transaction if end == "+" else producers["early"].abort_transaction)()
+    disk = FolderDisk(tmp_path / "data")
+    log = recovered(disk, clean=True, topic_id=None)
+    end = log.log_end_offset
+    wrote = {name: disk.read(f"orders-0/{name}") for name in (f"{0:020}.txnindex", f"{end:020}.snapshot")}
+    assert len(log.aborted_transactions(0, end)) == 4
+    log.close()
+    for name in disk.listdir("orders-0"):
+        if name.endswith((".txnindex", ".snapshot")):
+            disk.remove(f"orders-0/{name}")
+    log = recovered(disk, topic_id=None)
+    log.close()
+    ours = {name: disk.read(f"orders-0/{name}") for name in wrote}
+    disk.close()
+    assert ours[f"{0:020}.txnindex"] == wrote[f"{0:020}.txnindex"]
+    known = decode_snapshot(ours[f"{end:020}.snapshot"])
+    assert known == decode_snapshot(wrote[f"{end:020}.snapshot"])
+    assert [each.transaction_first_offset is None for each in known.values()].count(False) == 1

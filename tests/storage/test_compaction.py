@@ -3,7 +3,8 @@
 import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.records import encode_batch, encode_control_batch, encode_end_transaction
+from minikafka.wire.control_records import encode_control_batch, encode_end_transaction
+from minikafka.wire.records import encode_batch
 from tests.storage.logs import Now
 from tests.storage.tables import (
     DAY_MS,
@@ -221,7 +222,55 @@ def test_what_an_aborted_transaction_wrote_goes_and_hides_nothing():
     assert [header.base_offset for header, _ in all_batches(log) if header.control] == [4, 7], "markers stay"
 
 
-def test_a_pass_ends_before_the_first_transaction_of_which_it_sees_no_end():
+def markers(log):
+    """(offset, records, whether a time is set at which it goes) of each."""
+    found = [header for header, _ in all_batches(log) if header.control]
+    return [(header.base_offset, header.records_count, header.delete_horizon is not None) for header in found]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_marker_goes_some_time_after_the_last_record_of_its_transaction(committed):
+    log = open_table(segment_bytes=1000)
+    transactional(log, ("a", "0"))
+    end(log, committed)
+    put(log, ("a", "2"))
+    roll(log)
+    compact(log, now=1000)
+    assert markers(log) == [(1, 1, False)], "this pass found a record of it"
+    assert len(log.aborted_transactions(0, 3)) == (0 if committed else 1)
+    last_ms = 3000 + DAY_MS
+    stages = (2000, [(1, 1, False)]), (3000, [(1, 1, True)]), (last_ms - 1, [(1, 1, True)]), (last_ms, [])
+    for number, (now, left) in enumerate(stages, 1):  # the first drops what held the producer's last sequence number
+        transactional(log, ("b", str(now)), sequence=number)
+        put(log, ("a", "again"))
+        end(log, True)
+        roll(log)
+        compact(log, now=now)
+        assert [each for each in markers(log) if each[0] == 1] == left, now
+    assert log.aborted_transactions(0, 3) == []
+    assert entries(log)[-1][1:] == ("a", "again")
+
+
+def test_the_index_of_aborted_transactions_is_that_of_the_new_segment():
+    disk = MemoryDisk()
+    log = open_table(disk, segment_bytes=10_000)
+    for number in range(3):
+        transactional(log, ("a", str(number)), sequence=number)
+        end(log, number == 1)
+    roll(log)
+    put(log, ("b", "1"))
+    roll(log)
+    before = log.aborted_transactions(0, log.log_end_offset)
+    assert [each.first_offset for each in before] == [0, 4]
+    compact(log)
+    assert len(log.segments) == 2 and entries(log) == [(2, "a", "1"), (6, "b", "1")]
+    assert log.aborted_transactions(0, log.log_end_offset) == before
+    log.close()
+    log = recovered_table(disk, segment_bytes=10_000, clean=True)
+    assert log.aborted_transactions(0, log.log_end_offset) == before
+
+
+def test_a_pass_ends_before_the_first_transaction_that_is_open():
     log = open_table(segment_bytes=1000)
     put(log, ("a", "0"))
     put(log, ("a", "1"))
@@ -231,7 +280,7 @@ def test_a_pass_ends_before_the_first_transaction_of_which_it_sees_no_end():
     roll(log)
     compact(log)
     assert log.first_dirty_offset == 2
-    assert entries(log) == [(2, "b", "2"), (3, "a", "3"), (4, "a", "4")]
+    assert entries(log) == [(1, "a", "1"), (2, "b", "2"), (3, "a", "3"), (4, "a", "4")]
     end(log, False)
     roll(log)
     compact(log)

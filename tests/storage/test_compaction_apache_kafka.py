@@ -15,15 +15,19 @@ from tests.storage.test_apache_kafka import COMPLAINT, dump, paths
 
 pytestmark = [pytest.mark.java, pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))]
 
-TIME = 1_700_000_000_000
+TIME = 2_000_000_000_000  # markers are of now, so older: whether they begin a segment does not depend on the clock
 PROPERTIES = {"log.cleaner.backoff.ms": "50", "log.retention.ms": "-1"}
+UNVERIFIED = {"transaction.partition.verification.enable": "false"}  # there is no coordinator of these transactions
+TRANSACTIONAL = 7, 8
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPICS = {"kept": 10**12, "gone": 0}  # -> delete.retention.ms
 
 
 def history(seed, count, start, sequences):
-    """Batches: all codecs, tombstones, headers, two idempotent producers. Now and then a pause that rolls a segment."""
-    random, timestamp = Random(seed), TIME + start * 1000
+    """Batches: all codecs, tombstones, headers, two idempotent producers and two with transactions, whose ends are
+    (producer id, committed). Now and then a pause that rolls a segment.
+    """
+    random, timestamp, ongoing = Random(seed), TIME + start * 1000, {}
     for number in range(start, start + count):
         timestamp += 5000 if random.random() < 0.2 else 10
         records = []
@@ -32,11 +36,17 @@ def history(seed, count, start, sequences):
             value = None if random.random() < 0.25 else b"%d.%d " % (number, each) * random.randrange(20)
             records.append((timestamp - random.randrange(5), key, value, [("n", b"%d" % number)] * (each % 2)))
         fields = {"compression": random.choice(CODECS)}
-        producer = random.choice((None, 5, 6))
+        producer = random.choice((None, 5, 6, *TRANSACTIONAL))
+        if producer in TRANSACTIONAL:
+            fields["transactional"] = ongoing[producer] = True
         if producer:
             fields |= {"producer_id": producer, "producer_epoch": 1, "base_sequence": sequences.get(producer, 0)}
             sequences[producer] = sequences.get(producer, 0) + len(records)
         yield bytearray(encode_batch(records, **fields))
+        if random.random() < 0.2 or number == start + count - 1:
+            for each in list(ongoing):
+                yield each, random.random() < 0.5
+                del ongoing[each]
 
 
 def on_disk(data, topic):
@@ -47,7 +57,11 @@ def on_disk(data, topic):
             same = {"crc": 0, "batch_length": 0, "partition_leader_epoch": 0}
             if header.delete_horizon is not None:
                 same["base_timestamp"] = 0
-            found.append((header._replace(**same), decode_batch(one)))
+            records = decode_batch(one)
+            if header.control:
+                same |= {"base_timestamp": 0, "max_timestamp": 0}
+                records = [record._replace(timestamp=0) for record in records]
+            found.append((header._replace(**same), records))
     return found
 
 
@@ -56,21 +70,29 @@ def compacted(bootstrap, data):
     with Connection(bootstrap) as broker:
         for topic, retention_ms in TOPICS.items():
             broker.create_topic(topic, cleanup_policy="delete", segment_ms=1000, min_cleanable_dirty_ratio=0.01,
-                                delete_retention_ms=retention_ms, index_interval_bytes=200)  # fmt: skip
+                                delete_retention_ms=retention_ms, index_interval_bytes=200,
+                                message_timestamp_after_max_ms=10**12)  # fmt: skip
         sequences = {topic: {} for topic in TOPICS}
         for round_number in range(3):
             ends = {}
             for topic in TOPICS:
                 for one in history(round_number, 150, round_number * 150, sequences[topic]):
-                    answer = broker.produce(topic, one)
+                    answer = end(broker, topic, *one) if isinstance(one, tuple) else broker.produce(topic, one)
                     assert answer.error_code == 0, answer
                 # Alone in its segment, and so where each broker's active one begins.
                 late = [(TIME + (round_number + 1) * 10**9, b"last", b"", [])]
                 ends[topic] = broker.produce(topic, bytearray(encode_batch(late))).base_offset
                 alter(broker, topic, "compact")
-            yield {topic: cleaned(data, topic, ends[topic]) for topic in TOPICS}
+            left = {topic: cleaned(data, topic, ends[topic]) for topic in TOPICS}
+            yield left | {f"aborted in {topic}": aborted(data, topic) for topic in TOPICS}
             for topic in TOPICS:
                 alter(broker, topic, "delete")
+
+
+def end(broker, topic, producer, committed):
+    topics = [{"name": topic, "partition_indexes": [0]}]
+    marker = {"producer_id": producer, "producer_epoch": 1, "transaction_result": committed, "topics": topics}
+    return broker.ask("WriteTxnMarkers", 1, markers=[marker]).markers[0].topics[0].partitions[0]
 
 
 def alter(broker, topic, policy):
@@ -85,14 +107,19 @@ def cleaned(data, topic, offset):
     return on_disk(data, topic)
 
 
+def aborted(data, topic):
+    return b"".join(path.read_bytes() for path in sorted((data / f"{topic}-0").glob("*.txnindex")))
+
+
 def test_the_same_records_batches_and_tombstones_survive_three_passes(tmp_path):
     overrides = [word for name, value in PROPERTIES.items() for word in ("--override", f"{name}={value}")]
     with Served(tmp_path / "ours", options=tuple(overrides)) as kafka:
         ours = list(compacted(kafka.bootstrap, tmp_path / "ours"))
-    with ApacheKafka(PROPERTIES, data=tmp_path / "theirs") as kafka:
+    with ApacheKafka(PROPERTIES | UNVERIFIED, data=tmp_path / "theirs") as kafka:
         theirs = list(compacted(kafka.bootstrap, tmp_path / "theirs"))
     for left, right in zip(ours, theirs, strict=True):
         for topic in TOPICS:
+            assert left[f"aborted in {topic}"] == right[f"aborted in {topic}"]
             assert [header.base_offset for header, _ in left[topic]] == [
                 header.base_offset for header, _ in right[topic]
             ]
@@ -101,6 +128,7 @@ def test_the_same_records_batches_and_tombstones_survive_three_passes(tmp_path):
     kept, gone = ([header for header, _ in ours[-1][topic]] for topic in TOPICS)
     assert any(header.delete_horizon is not None for header in kept)
     assert any(header.records_count == 0 for header in kept)
+    assert any(header.control and header.delete_horizon is not None for header in kept)
     assert len(gone) < len(kept) < 200
 
 

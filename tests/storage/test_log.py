@@ -236,6 +236,14 @@ def test_what_is_rolled_is_synced():
     assert log.recovery_point == 1
 
 
+def test_flush_messages_syncs_every_so_many_records():
+    log = open_log(flush_messages=3)
+    append(log, "a", "b")
+    assert log.recovery_point == 0
+    append(log, "c")
+    assert log.recovery_point == 3
+
+
 # -- timestamps
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.producer_state import Producer, decode_snapshot, encode_snapshot
+from minikafka.wire.control_records import encode_end_transaction
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import encode_end_transaction, read_header
+from minikafka.wire.records import read_header
 from tests.storage.logs import Now, batch, open_log, recovered
 
 LAST = 2**31 - 1

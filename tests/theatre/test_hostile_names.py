@@ -45,7 +45,7 @@ def test_every_picture_of_hostile_names_has_steps_that_say_them(pictures):
     for (name, run), pic in pictures.items():
         if run != "served" or name not in ("partitioner", "pipeline"):  # those need a client that tells what it does
             assert len(pic.scenes) > 10, (name, run)
-        assert all(row.isprintable() for rows in pic.table().rows for row in rows)
+        assert all(row.isprintable() for rows in pic.table() for row in rows)
 
 
 def test_a_picture_finds_its_group_by_the_name_as_it_is(traces):

@@ -236,3 +236,16 @@ def test_six_partitions_fit_the_height_of_a_laptop():
 
 def test_an_empty_trace_has_a_picture_that_says_so():
     assert "nothing has happened" in repr(picture("lag", []))
+
+
+def test_who_reads_again_is_catching_up_only_while_the_lag_falls():
+    story = Commits().orders(60)
+    story.at(10_000).starts(0)
+    a_line(story, seconds=30, written=3, read=1)
+    assert picture("lag", story.events).drawings(WIDE)[-1].shapes["caught/0/words"]["text"] == "behind"
+    faster = Commits().orders(200)
+    faster.at(10_000).starts(0)
+    for second in range(1, 11):
+        faster.at(10_000 + 1000 * second).poll("billing", 0, 10 * second - 10, 10 * second)
+        faster.commit(10 * second)
+    assert picture("lag", faster.events).drawings(WIDE)[-1].shapes["caught/0/words"]["text"] == "catching up"

@@ -2,6 +2,7 @@
 
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, WIDE
+from tests.theatre.commit_traces import piling_up
 from tests.theatre.traces import Story, alice, growing, long_log, retention
 
 
@@ -195,3 +196,9 @@ def test_an_empty_trace_has_a_picture_that_says_so():
 def test_what_was_read_fits_the_log_and_what_was_only_spread_the_partitioner():
     assert fitting(alice()) == "log" and fitting(retention()) == "log" and fitting([]) == "log"
     assert fitting(growing()) == "partitioner"
+
+
+def test_an_axis_that_is_bent_says_so_and_one_that_is_not_does_not():
+    log = picture("log", retention()).drawings(WIDE)[-1].shapes
+    assert log["time/axis"]["text"] == "not to scale"
+    assert "time/axis" not in picture("lag", piling_up()).drawings(WIDE)[-1].shapes, "its time flows"

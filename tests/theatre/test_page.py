@@ -150,7 +150,7 @@ def test_every_text_is_twelve_pixels_or_more(pic):
 
 
 def test_the_table_tells_every_scene(pic):
-    assert [row[2] for row in pic.table().rows] == [scene["sentence"] for scene in pic.scenes]
+    assert [row[2] for row in pic.table()] == [scene["sentence"] for scene in pic.scenes]
     assert len(repr(pic.table()).splitlines()) == len(pic.scenes)
 
 

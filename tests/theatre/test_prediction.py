@@ -44,7 +44,7 @@ def test_an_answer_that_is_no_option_is_said_as_it_is():
 
 def test_the_rule_under_the_picture_waits_for_the_surprise():
     def feet(pic):
-        return [bool(pic._foot(scene["step"])) for scene in pic.scenes]
+        return [bool(pic._step(scene)["foot"]) for scene in pic.scenes]
 
     stop = asked(mine=1).prediction.stop
     assert feet(asked(mine=1)) == feet(asked()) == [step > stop for step in range(len(asked().scenes))]

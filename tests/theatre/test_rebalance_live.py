@@ -20,7 +20,7 @@ pytest.importorskip("ipywidgets")
 @pytest.fixture
 def live(monkeypatch):
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.course.live_rebalance import RebalanceLive
+    from minikafka.course.live_run import LiveRun
 
     seen = []
 
@@ -30,7 +30,8 @@ def live(monkeypatch):
         seen.append(list(changes))
         return groups.classic("cooperative-sticky" if changes else "range")
 
-    made = RebalanceLive(rerun, lambda change: f'cluster.{change.what}("{change.who}")', ["consumer A", "consumer B"])
+    members = ["consumer A", "consumer B"]
+    made = LiveRun("rebalance", rerun, lambda change: f'cluster.{change.what}("{change.who}")', members)
     made.seen = seen
     return made
 
@@ -43,14 +44,14 @@ def played(live):
 def test_a_lever_runs_again_from_its_moment_and_prints_the_line_that_does_the_same(live):
     before = live.picture.digest
     live.press("freeze", "consumer B", 9500)
-    assert live.seen[-1] == [(9500, "freeze", "consumer B")] and live.picture.digest != before
+    assert live.seen[-1] == [(9500, "freeze", "consumer B", "")] and live.picture.digest != before
     assert "cluster.freeze(&quot;consumer B&quot;)" in live.line.value and "9.500 s" in live.line.value
 
 
 def test_a_click_on_a_card_does_what_is_written_there_at_the_moment_that_is_shown(live):
     live.stage.clicked.value = json.dumps({"act": "slow consumer A", "at": 7000, "turn": 1})
     live.stage.clicked.value = json.dumps({"act": "add", "at": 8000, "turn": 2})
-    assert live.changes == [(7000, "slow", "consumer A"), (8000, "add", "consumer C")]
+    assert live.changes == [(7000, "slow", "consumer A", ""), (8000, "add", "consumer C", "")]
 
 
 def test_what_was_changed_later_is_undone_and_what_was_changed_at_that_moment_stays(live):
@@ -86,9 +87,10 @@ def test_only_a_live_picture_has_levers_and_a_frozen_member_can_only_crash(live)
     def of_a(acts):
         return {act for act in acts if act.endswith("consumer A")}
 
+    all_of_them = ("freeze", "slow", "leave", "crash", "cut")
     assert acts(picture("rebalance", groups.classic("range"))) == set()
     assert "add" in acts(live.picture)
-    assert of_a(acts(live.picture, a_lives)) == {f"{what} consumer A" for what in ("freeze", "slow", "leave", "crash")}
+    assert of_a(acts(live.picture, a_lives)) == {f"{what} consumer A" for what in all_of_them}
     frozen = acts(live.picture, lambda space: a_lives(space, "frozen") and space["members"][0]["inside"])
     assert of_a(frozen) == {"crash consumer A"}
 

@@ -13,6 +13,7 @@ BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 VALUES = {
     **{name: st.integers(-(2**bits), 2**bits - 1) for name, bits in BITS.items()},
     "uint16": st.integers(0, 2**16 - 1),
+    "float64": st.floats(allow_nan=False),
     "bool": st.booleans(),
     "string": st.text(max_size=5) | st.just("long " * 40),  # a compact length of two bytes
     "uuid": st.binary(min_size=16, max_size=16),
@@ -25,6 +26,7 @@ BY_NAME = {
     "TopicConfigErrorCode": st.sampled_from([0, 29, 40]),
     "LogAppendTimeMs": st.integers(-1, 2**41),
     "RetentionTimeMs": st.integers(-1, 2**41),
+    "TransactionStartTimeMs": st.integers(0, 2**41),
 }
 VERSIONS = [(name, version) for name, api in API.items() for version in range(api.min_version, api.max_version + 1)]
 

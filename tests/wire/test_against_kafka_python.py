@@ -22,7 +22,7 @@ SHARED_VERSIONS = [(api, version) for api, version in VERSIONS if f"{api}Request
 some = settings(max_examples=8)
 BETWEEN_NODES = {
     "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition",
-    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds",
+    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "FetchSnapshot",
 }  # fmt: skip
 
 
@@ -80,4 +80,4 @@ def test_kafka_python_knows_what_clients_send_but_nothing_of_kip_848_and_of_what
             if schema.name in CLASSES:
                 assert set(schema.versions) <= set(range(CLASSES[schema.name].max_version + 1))
     missing = {api for api in API if f"{api}Request" not in CLASSES}
-    assert missing == {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe", *BETWEEN_NODES}
+    assert missing == {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker", *BETWEEN_NODES}

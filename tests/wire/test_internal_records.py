@@ -9,6 +9,7 @@ from minikafka.wire.internal_records import (
     UnknownRecord,
     decode_coordinator_record,
     decode_record,
+    decode_transaction_record,
     encode_coordinator_record,
     encode_record,
 )
@@ -89,7 +90,8 @@ def test_coordinator_records_read_as_they_were_written(name, version):
     def holds(key, value):
         key_bytes, value_bytes = encode_coordinator_record(name, key, value, version)
         assert (key_bytes[:2], value_bytes[:2]) == (kind.key.to_bytes(2), version.to_bytes(2))
-        found, read_key, read_value = decode_coordinator_record(key_bytes, value_bytes)
+        decode = decode_transaction_record if name == "TransactionLog" else decode_coordinator_record
+        found, read_key, read_value = decode(key_bytes, value_bytes)
         assert (found, read(read_key)) == (name, full(kind.key_schema.struct, key))
         assert read(read_value) == full(kind.value_schema.struct, value)
 

@@ -7,19 +7,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minikafka.wire import compression, crc
+from minikafka.wire.control_records import (
+    COMMIT,
+    LEADER_CHANGE,
+    control_type,
+    encode_end_transaction,
+    encode_leader_change,
+)
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
-    COMMIT,
-    LEADER_CHANGE,
     assemble,
     batches,
-    control_type,
     crc_matches,
     decode_batch,
     encode_batch,
-    encode_end_transaction,
-    encode_leader_change,
     encode_raw,
     raw_records,
     read_header,

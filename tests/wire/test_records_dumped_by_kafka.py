@@ -102,6 +102,7 @@ def test_dump_log_segments_reads_every_kind_of_coordinator_record_in_every_versi
     written = [
         (kind, version, sample(kind.key_schema.struct, 0, random), sample(kind.value_schema.struct, version, random))
         for kind in COORDINATOR_RECORD.values()
+        if kind.name != "TransactionLog"  # it is in another topic
         for version in kind.value_schema.versions
         for _ in range(8)
     ]

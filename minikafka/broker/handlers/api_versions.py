@@ -12,8 +12,8 @@ import re
 from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
+from minikafka.broker.handlers import features
 from minikafka.clock import Now
-from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.wire.errors import Error
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -30,16 +30,11 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         return {"error_code": Error.INVALID_REQUEST}
     of_nodes = request.client.listener == CONTROLLER_LISTENER
     served = sorted((key, handler.versions) for key, handler in HANDLERS.items() if of_nodes or not handler.of_nodes)
-    name = "metadata.version"
-    supported = {"name": name, "min_version": OLDEST_METADATA_VERSION, "max_version": METADATA_VERSION}
-    levels = broker.image.features.items()  # none until the cluster has begun
-    finalized = [{"name": name, "max_version_level": level, "min_version_level": level} for name, level in levels]
     return {
         "api_keys": [
             {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
             for key, (lowest, highest) in served
         ],
-        "supported_features": [supported],
         "finalized_features_epoch": broker.quorum.high_watermark - 1,
-        "finalized_features": finalized,
+        **features.described(broker.image),
     }

@@ -7,32 +7,34 @@ from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.config import (
-    BROKER_CONFIGS,
     RUN_TIME_BROKER_CONFIGS,
-    TOPIC_CONFIGS,
-    Config,
     Source,
-    Type,
     Value,
     check_broker_configs,
+    check_group_configs,
     check_topic_configs,
     show,
 )
+from minikafka.broker.config_tables import BROKER_CONFIGS, GROUP_CONFIGS, TABLES, TOPIC_CONFIGS, Config, Type
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataRecord
+from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
+CLIENT_METRICS = 16
+RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
+CHECKS = {TOPIC_RESOURCE: check_topic_configs, BROKER_RESOURCE: check_broker_configs}
+CHECKS[GROUP_RESOURCE] = check_group_configs
 
 
 def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes from.
 
     A topic's configs with their synonyms, strongest level first; a broker's by its id; the name "" shows what is set at
-    run time for all brokers. Versions: 1 to 4; 1 adds sources and synonyms, 3 types and documentation.
+    run time for all brokers; a group's (KIP-848) whether there is such a group or not. Versions: 1 to 4; 1 adds sources
+    and synonyms, 3 types and documentation.
     """
     results = []
     for resource in request.body.resources:
@@ -60,7 +62,14 @@ def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
         return [(BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
     if resource.resource_type == BROKER_RESOURCE:
         check_own_id(broker, name, "Broker", " or empty string")
-        return [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
+        rows = [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
+        return [*rows, *config.places(broker.node_id, broker.log_dir)]
+    if resource.resource_type == GROUP_RESOURCE:
+        if not name:
+            raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
+        return [(row, config.group_value(image, broker.node_id, name, row.name)) for row in GROUP_CONFIGS.values()]
+    if resource.resource_type == CLIENT_METRICS:
+        return []  # there is no telemetry (KIP-714)
     raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
 
 
@@ -70,7 +79,7 @@ def described(row: Config, value: Value, request: Call) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "name": row.name,
         "value": show(value.value),
-        "read_only": row.name not in RUN_TIME_BROKER_CONFIGS and row.name not in TOPIC_CONFIGS,
+        "read_only": row.name not in RUN_TIME_BROKER_CONFIGS | TOPIC_CONFIGS.keys() | GROUP_CONFIGS.keys(),
         "config_source": value.source,
     }
     if body.include_synonyms:
@@ -91,11 +100,11 @@ def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> Non
 
 
 def alter(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
-    """IncrementalAlterConfigs (KIP-339): change some configs of a topic or of brokers, leave the others.
+    """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of brokers, leave the others. SET,
+    DELETE, and for lists APPEND and SUBTRACT. AlterConfigs (KIP-133), the old form: what isn't named is taken back.
 
-    SET, DELETE, and for lists APPEND and SUBTRACT. Each resource succeeds or fails as a whole, before anything is
-    written. Of a broker's configs those that stand behind a topic config can change at run time. Versions: 0 and 1, the
-    same fields; 1 is flexible.
+    Each resource succeeds or fails as a whole, before anything is written. Of a broker's configs those that stand
+    behind a topic config can change at run time. Versions: 0 and 1, the same fields; 1 is flexible (of AlterConfigs 2).
     """
     body = request.body
     times_named = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
@@ -107,35 +116,56 @@ def alter(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         try:
             if times_named[kind, name] > 1:
                 raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
-            new = changes(broker, resource)
+            new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
             records += controller.alter_config(kind, name, new)
             altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
         except KafkaError as error:
             result["error_code"], result["error_message"] = error.error, error.message
         results.append(result)
     answer = {"responses": results}
-    return answer if body.validate_only else broker.control.change(records, now, answer, "ConfigsAltered", altered)
+    return answer if body.validate_only else broker.controller.change(records, now, answer, "ConfigsAltered", altered)
 
 
-def changes(broker: Broker, resource: Any) -> dict[str, str | None]:
+def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
     """One resource: config -> its new text, or None where it goes back to the default."""
-    table = TOPIC_CONFIGS
-    if resource.resource_type == TOPIC_RESOURCE:
+    kind = resource.resource_type
+    if kind == TOPIC_RESOURCE:
         check_topic(broker, resource.resource_name)
-    elif resource.resource_type == BROKER_RESOURCE:
-        table = BROKER_CONFIGS
-        if resource.resource_name:
-            check_own_id(broker, resource.resource_name, "Node")
-    else:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+    elif kind == GROUP_RESOURCE:
+        if not resource.resource_name:
+            raise KafkaError(Error.INVALID_REQUEST, "Default group resources are not allowed.")
+    elif kind != BROKER_RESOURCE:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+    elif resource.resource_name:
+        check_own_id(broker, resource.resource_name, "Node")
     names = [config.name for config in resource.configs]
     if len(set(names)) < len(names):
         raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
-    current = broker.image.config(resource.resource_type, resource.resource_name)
-    new = {config.name: change(config, current.get(config.name), table.get(config.name)) for config in resource.configs}
-    kept = {name: text for name, text in new.items() if text is not None}
-    (check_topic_configs if table is TOPIC_CONFIGS else check_broker_configs)(kept)
+    current, table = broker.image.config(kind, resource.resource_name), TABLES[kind]
+    new: dict[str, str | None] = {} if incremental else dict.fromkeys(current)
+    for config in resource.configs:
+        operation = config.config_operation if incremental else SET
+        new[config.name] = change(config, operation, current.get(config.name), table.get(config.name))
+    CHECKS[kind]({name: text for name, text in new.items() if text is not None})
     return new
+
+
+def resources(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ListConfigResources (KIP-1142): what may have configs of its own. Of client metrics there are none, and of a
+    broker's loggers nothing can be set. Versions: 0 asks for the client metrics; 1 names types, none of them: all.
+    """
+    image = broker.image
+    found = {
+        TOPIC_RESOURCE: list(image.topics),
+        BROKER_RESOURCE: [str(one.broker_id) for one in image.live_brokers()],
+        CLIENT_METRICS: [],
+        GROUP_RESOURCE: [name for kind, name in image.configs if kind == GROUP_RESOURCE],
+    }
+    wanted = [CLIENT_METRICS] if request.version == 0 else dict.fromkeys(request.body.resource_types or found)
+    if not found.keys() >= set(wanted):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    named = [{"resource_name": name, "resource_type": kind} for kind in wanted for name in found[kind]]
+    return {"config_resources": named}
 
 
 def check_topic(broker: Broker, name: str) -> None:
@@ -147,21 +177,21 @@ def check_topic(broker: Broker, name: str) -> None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def change(config: Any, current: str | None, row: Config | None) -> str | None:
+def change(config: Any, operation: int, current: str | None, row: Config | None) -> str | None:
     """One config's new text."""
-    if config.config_operation == DELETE:
+    if operation == DELETE:
         return None
     if config.value is None:
         raise KafkaError(Error.INVALID_REQUEST, f"Null value not supported for : {config.name}")
-    if config.config_operation == SET:
+    if operation == SET:
         return str(config.value)
-    if config.config_operation not in (APPEND, SUBTRACT):
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {config.config_operation} for {config.name}")
+    if operation not in (APPEND, SUBTRACT):
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {operation} for {config.name}")
     if row is None or row.type is not Type.LIST:
-        verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
+        verb = "APPEND" if operation == APPEND else "SUBTRACT"
         raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
     parts = [part for part in (row.default if current is None else current).split(",") if part]
     given = str(config.value).split(",")
-    if config.config_operation == APPEND:
+    if operation == APPEND:
         return ",".join(parts + [part for part in given if part not in parts])
     return ",".join(part for part in parts if part not in given)

@@ -11,10 +11,11 @@ fetched (KIP-595); 13 names topics by id (KIP-516).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
-from minikafka.broker.fetch_sessions import FINAL_EPOCH, Asked, FetchKey, news
+from minikafka.broker.fetch_sessions import AT_ONCE, FINAL_EPOCH, Asked, FetchKey, news
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
@@ -25,10 +26,12 @@ from minikafka.wire.records import batches
 from minikafka.wire.topics import nested
 
 DIVERGING_EPOCHS = CURRENT_LEADERS = 12  # the version that can tell them; a session may be continued by an older one
+FROM_FOLLOWERS = 11
 TOPIC_IDS = 13  # the version from which topics are named by id
 NODE_ENDPOINTS = 16
 HIGH_WATERMARKS = 18
 READ_COMMITTED = 1
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 CONSUMER = -1
 WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
@@ -54,17 +57,17 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
             note_follower(broker, request, follower, one, now)
 
     def look(expired: bool) -> dict[str, Any] | int:
-        """The answer, or how many bytes are missing for one."""
+        """The answer, or how many bytes are missing for one. A small marker makes many bytes of others count."""
         answers, size_bytes, failed = read(broker, request, asked, follower)
         failed = failed or (follower != CONSUMER and counts_more(request, answers))
         if not (expired or failed or size_bytes >= body.min_bytes or not asked):
-            return body.min_bytes - size_bytes
+            return 1 if body.isolation_level == READ_COMMITTED else body.min_bytes - size_bytes
         if broker.trace and follower == CONSUMER:
             tell(broker, asked, answers)
         sent = answers if session is None else news(session, answers, incremental)
         parts = ((topic, answer) for (topic, _), answer in sent.items())
         responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
-        nodes = leaders_named(broker, request, answers)
+        nodes = leaders_named(broker, request, answers.values()) if request.version >= NODE_ENDPOINTS else []
         return {"session_id": session.session_id if session else 0, "responses": responses, "node_endpoints": nodes}
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
@@ -125,7 +128,7 @@ def replica_id(request: Call) -> int:
     return int(request.body.replica_state.replica_id if request.version >= 15 else request.body.replica_id)
 
 
-def led(broker: Broker, one: Asked, follower: int = CONSUMER) -> Replica:
+def led(broker: Broker, one: Asked, follower: int = CONSUMER, or_follower: bool = False) -> Replica:
     """The replica that is asked for, which this node must lead. The metadata log is there for followers only."""
     name = topic_name(broker, one.topic)
     if isinstance(one.topic, bytes) and not name:
@@ -135,7 +138,7 @@ def led(broker: Broker, one: Asked, follower: int = CONSUMER) -> Replica:
         return broker.quorum.replica
     if name == METADATA_TOPIC and isinstance(one.topic, bytes):
         raise KafkaError(Error.UNKNOWN_TOPIC_ID)
-    return broker.replicas.leader(name, one.partition, one.current_leader_epoch)
+    return broker.replicas.leader(name, one.partition, one.current_leader_epoch, or_follower)
 
 
 def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now: Now) -> None:
@@ -166,11 +169,9 @@ def counts_more(request: Call, answers: dict[FetchKey, dict[str, Any]]) -> bool:
     return any(answers[key]["high_watermark"] > high_watermark for key, high_watermark in known.items())
 
 
-def leaders_named(broker: Broker, request: Call, answers: dict[FetchKey, dict[str, Any]]) -> list[dict[str, Any]]:
+def leaders_named(broker: Broker, request: Call, answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Where to find the leaders that refused partitions are said to have (KIP-951)."""
-    if request.version < NODE_ENDPOINTS:
-        return []
-    named = {answer["current_leader"]["leader_id"] for answer in answers.values() if "current_leader" in answer}
+    named = {answer["current_leader"]["leader_id"] for answer in answers if "current_leader" in answer}
     brokers = (broker.image.brokers[node] for node in sorted(named) if node in broker.image.brokers)
     listener = request.client.listener
     return [
@@ -194,7 +195,7 @@ def read(
             answer, size_bytes = read_partition(broker, request, one, left, total == 0, follower)
             total += size_bytes
             left -= size_bytes
-            failed = failed or "diverging_epoch" in answer
+            failed = failed or not answer.keys().isdisjoint(AT_ONCE)
         except KafkaError as error:
             answer, failed = refusal(broker, request, one, error), True
         answers[one.topic, one.partition] = answer
@@ -205,7 +206,7 @@ def read_partition(
     broker: Broker, request: Call, one: Asked, left: int, must_give: bool, follower: int
 ) -> tuple[dict[str, Any], int]:
     """One partition's answer and the size of its records. A follower reads up to the log's end."""
-    replica = led(broker, one, follower)
+    replica = led(broker, one, follower, follower == CONSUMER and request.version >= FROM_FOLLOWERS)
     committed = request.body.isolation_level == READ_COMMITTED
     end = replica.last_stable_offset if committed else replica.high_watermark
     if follower != CONSUMER:
@@ -219,8 +220,16 @@ def read_partition(
         "aborted_transactions": [] if committed else None,
         "records": b"",
     }
+    nearer = closest(broker, request, replica, one.fetch_offset) if follower == CONSUMER else None
+    if nearer is not None:
+        answer["preferred_read_replica"] = nearer
+        return answer, 0
     if replica is broker.quorum.replica and request.version >= CURRENT_LEADERS:
         answer["current_leader"] = {"leader_id": broker.node_id, "leader_epoch": replica.leader_epoch}
+        newest = broker.quorum.snapshots.newest
+        if newest is not None and one.fetch_offset < replica.log.log_start_offset:
+            answer["snapshot_id"] = newest._asdict()
+            return answer, 0
     if one.last_fetched_epoch >= 0 and request.version >= DIVERGING_EPOCHS:
         diverging = replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
         if diverging is not None:
@@ -231,7 +240,28 @@ def read_partition(
         return answer, 0
     records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
     answer["records"] = records
+    if committed and records and follower == CONSUMER:
+        answer["aborted_transactions"] = aborted_among(replica, one.fetch_offset, records)
     return answer, sum(map(len, records))
+
+
+def aborted_among(replica: Replica, offset: int, records: list[memoryview]) -> list[dict[str, int]]:
+    """The aborted transactions that have records among these: the consumer skips them."""
+    last = [header for chunk in records for header, _ in batches(chunk)][-1]
+    found = replica.log.aborted_transactions(offset, last.next_offset)
+    return [{"producer_id": each.producer_id, "first_offset": each.first_offset} for each in found]
+
+
+def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int | None:
+    """A follower in the consumer's rack that is in sync and has what it asks for; None if this leader is as good."""
+    if request.version < FROM_FOLLOWERS or not request.body.rack_id or not replica.is_leader:
+        return None
+    brokers, rack = broker.image.brokers, request.body.rack_id
+    if broker.config["replica.selector.class"] != RACK_AWARE or broker.config["broker.rack"] == rack:
+        return None
+    has = {node: each.log_end_offset for node, each in replica.followers.items() if node in replica.partition.isr}
+    near = [node for node, end in has.items() if node in brokers and brokers[node].rack == rack and end >= offset]
+    return max(near, key=has.__getitem__, default=None)
 
 
 def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dict[str, Any]:
@@ -243,9 +273,14 @@ def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dic
     if name == METADATA_TOPIC:
         answer["current_leader"] = {"leader_id": broker.quorum.leader_id, "leader_epoch": broker.quorum.epoch}
     elif error.error in WRONG_LEADER and name in broker.image.topics:
-        partition = broker.image.topics[name].partitions[one.partition]
-        answer["current_leader"] = {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}
+        answer["current_leader"] = current_leader(broker, name, one.partition)
     return answer
+
+
+def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
+    """Who leads a partition, for a client that was wrong about it (KIP-951)."""
+    partition = broker.image.topics[topic].partitions[number]
+    return {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}
 
 
 def refused(partition: int, error: KafkaError) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """FindCoordinator (KIP-98, KIP-699): which broker coordinates a group or a transactional id.
 
-Behaviour: the group's name chooses a partition of `__consumer_offsets`, and whoever leads that partition is the
-coordinator. The topic is made when somebody asks for the first time. Transactions are not served yet. Versions: 0 to
-6; 1 adds the key type, 4 asks for many keys in one request, 6 adds share groups (refused).
+Behaviour: the group's name chooses a partition of `__consumer_offsets`, a transactional id one of
+`__transaction_state`, and whoever leads that partition is the coordinator. The topic is made when somebody asks for the
+first time. Versions: 0 to 6; 1 adds the key type, 4 asks for many keys in one request, 6 adds share groups (refused).
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
+from minikafka.broker.coordinator import Coordinator
 from minikafka.clock import Now
-from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
+from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
 from minikafka.wire.errors import Error
@@ -25,25 +26,23 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     keys = body.coordinator_keys if request.version >= 4 else [body.key]
     if kind not in (GROUP, TRANSACTION):
         return shaped(request, [refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}") for key in keys])
-    if kind == TRANSACTION:
-        return shaped(request, [{"key": key, **here(broker, request, broker.node_id)} for key in keys])
+    coordinator: Coordinator = broker.groups if kind == GROUP else broker.transactions
 
     def answer() -> dict[str, Any]:
-        return shaped(request, [find(broker, request, key) for key in keys])
+        return shaped(request, [find(broker, coordinator, request, key) for key in keys])
 
-    if OFFSETS_TOPIC in broker.image.topics:
+    if coordinator.topic is not None:
         return answer()
-    return broker.control.create([broker.groups.creation()], now, answer)
+    return broker.control.create([coordinator.creation()], now, answer)
 
 
-def find(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
-    """The leader of the group's partition."""
-    topic = broker.image.topics.get(OFFSETS_TOPIC)
-    partitions = topic.partitions if topic else {}
-    leader = partitions[partition_for(group_id, len(partitions))].leader if partitions else NO_LEADER
+def find(broker: Broker, coordinator: Coordinator, request: Call, key: str) -> dict[str, Any]:
+    """The leader of the key's partition."""
+    partitions = coordinator.topic.partitions if coordinator.topic else {}
+    leader = partitions[partition_for(key, len(partitions))].leader if partitions else NO_LEADER
     if leader == NO_LEADER:
-        return refused(group_id, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
-    return {"key": group_id, **here(broker, request, leader)}
+        return refused(key, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
+    return {"key": key, **here(broker, request, leader)}
 
 
 def here(broker: Broker, request: Call, node_id: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers import features
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.consumer_group_messages import check_request
@@ -99,9 +100,11 @@ def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     A member says what changed on its side, the answer says what changed on the coordinator's: a new epoch, a new share.
     Nothing is parked and nobody waits for anybody: a member that must give up partitions says with its next heartbeat
     that it has. Member epoch 0 joins, -1 leaves, -2 is a static member that will be back. Version 1 adds subscriptions
-    by regular expression (refused here) and has the client make its own member id (KIP-1082).
+    by regular expression and has the client make its own member id (KIP-1082).
     """
     body, client = request.body, (request.client.client_id or "", f"/{request.client.host}")
+    if not features.level(broker.image, features.GROUP_FEATURE):
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
     check_request(body, request.version, assignor_names(broker.config["group.consumer.assignors"]))
     if not body.member_id:  # version 0 only
         body.member_id = uuid_text(broker.random_uuid())

@@ -25,12 +25,37 @@ def commit(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     Apache Kafka's coordinator, but before it: so here. Versions 2 to 4 carry a retention time, 6 the leader epoch, 7
     brings static members, 8 is flexible, 9 the consumer protocol's epochs. (10 names topics by id.)
     """
+    return _commit(broker, request, None, now)
+
+
+def commit_in_transaction(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """TxnOffsetCommit (KIP-98): a producer's transaction says where a group goes on reading, if it is committed.
+
+    Nobody reads the offsets until the transaction's marker is in the group's partition of the offsets topic. Versions:
+    2 carries leader epochs; 3 says which member read the input, so that one that was put out can't commit (KIP-447);
+    4 may be answered with TRANSACTION_ABORTABLE, and 5 adds the partition to the transaction (KIP-890).
+    """
     body = request.body
+    body.generation_id_or_member_epoch, body.retention_time_ms = body.generation_id, NOTHING
+    return _commit(broker, request, (body.producer_id, body.producer_epoch), now)
+
+
+def refuse_in_transaction(request: Call, error: KafkaError) -> dict[str, Any]:
+    """Producers know generations; and no COORDINATOR_LOAD_IN_PROGRESS before version 2."""
+    if error.error is Error.STALE_MEMBER_EPOCH:
+        error = KafkaError(Error.ILLEGAL_GENERATION)
+    elif error.error is Error.COORDINATOR_LOAD_IN_PROGRESS and request.version < 2:
+        error = KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+    return refuse_commit(request, error)
+
+
+def _commit(broker: Broker, request: Call, producer: tuple[int, int] | None, now: Now) -> dict[str, Any] | Wait:
+    body, version = request.body, request.version
     body.unknown = without_unknown(broker, body.topics)
     body.topics = [topic for topic in body.topics if topic.partitions]
     if not body.topics:
         return {"topics": merged(body.unknown, ())}
-    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, request.version, now), now)
+    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, version, now, producer), now)
 
 
 def shape_commit(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
@@ -70,24 +95,26 @@ def fetch(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     """OffsetFetch (KIP-88, KIP-447, KIP-709): where groups go on reading.
 
     A partition without a committed offset reads as -1, not as an error, and so does every partition of a group that
-    doesn't exist. Null topics mean all. RequireStable waits for open transactions, of which there are none here.
+    doesn't exist. Null topics mean all. RequireStable: UNSTABLE_OFFSET_COMMIT where an open transaction has committed
+    one, and the consumer asks again (KIP-447).
     Version 2 brings an error of its own, 5 leader epochs, 6 is flexible, 7 RequireStable, 8 asks for many groups at
     once, 9 checks a member's epoch (KIP-848). (10 names topics by id.)
     """
     if request.version >= MANY_GROUPS:
-        return {"groups": [of_group(broker, group, request.version) for group in request.body.groups]}
-    answer = of_group(broker, request.body, request.version)
+        return {"groups": [of_group(broker, group, request) for group in request.body.groups]}
+    answer = of_group(broker, request.body, request)
     del answer["group_id"]
     if request.version < 2:
         del answer["error_code"]
     return answer
 
 
-def of_group(broker: Broker, asked: Message, version: int) -> dict[str, Any]:
+def of_group(broker: Broker, asked: Message, request: Call) -> dict[str, Any]:
     """One group's offsets, or its error."""
-    member = (asked.member_id, asked.member_epoch) if version >= 9 else (None, NOTHING)
+    version = request.version
+    member_id, epoch = (asked.member_id, asked.member_epoch) if version >= 9 else (None, NOTHING)
     try:
-        found = broker.groups.state(asked.group_id).fetch(asked, *member)
+        found = broker.groups.state(asked.group_id).fetch(asked, member_id, epoch, request.body.require_stable)
         return {"group_id": asked.group_id, "error_code": Error.NONE, **found}
     except KafkaError as error:
         topics = [failed(topic, error.error) for topic in asked.topics or ()] if version < 2 else []

@@ -17,7 +17,6 @@ from minikafka.cluster.metadata import (
     Partition,
     Topic,
 )
-from minikafka.cluster.waiting import Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
@@ -32,11 +31,12 @@ BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     """Metadata: which brokers there are, and who leads each partition.
 
     Topics null (0: an empty list) means all. An unknown topic is created with num.partitions partitions if the client
-    and auto.create.topics.enable allow it; of very many the first ones, and clients ask again for the others.
+    and auto.create.topics.enable allow it; of very many the first ones. It is UNKNOWN_TOPIC_OR_PARTITION in this answer
+    all the same, and clients ask again.
     __consumer_offsets is made as its coordinator wants it, other internal topics by nobody who only asks. Versions: 4
     lets the client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's
     authorized operations, 13 adds a top-level error (always 0 here).
@@ -45,19 +45,17 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     everything = body.topics is None or (request.version == 0 and not body.topics)
     asked = [] if everything else body.topics
     failed: dict[str, KafkaError] = {}
-    created = [] if everything else auto_created(broker, request, failed)
-
-    def answer() -> dict[str, Any]:
-        topics: list[Encoded | dict[str, Any]]
-        if everything:
-            topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
-        else:
-            once = {(one.name, one.topic_id): one for one in asked}
-            topics = [find(broker, one, request, failed) for one in once.values()]
-        brokers = [{"node_id": one.broker_id, **address} for one, address in reachable(broker, request)]
-        return cluster_fields(broker, request, brokers) | {"topics": topics}
-
-    return broker.control.create(created, now, answer) if created else answer()
+    topics: list[Encoded | dict[str, Any]]
+    if everything:
+        topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
+    else:
+        created = auto_created(broker, request, failed)
+        if created:
+            broker.control.create(created, now, dict)
+        once = {(one.name, one.topic_id): one for one in asked}
+        topics = [find(broker, one, request, failed) for one in once.values()]
+    brokers = [{"node_id": one.broker_id, **address} for one, address in reachable(broker, request)]
+    return cluster_fields(broker, request, brokers) | {"topics": topics}
 
 
 def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[dict[str, Any]]:

@@ -1,17 +1,23 @@
-"""What nodes ask of each other: votes, and what brokers want of the controller. Served where nodes listen, only."""
+"""What nodes ask of each other: votes, and what brokers want of the controller. Served where nodes listen, only. And
+what administrators ask about nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
+from minikafka.cluster.replica import Follower
+from minikafka.cluster.snapshots import SnapshotId
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+
+METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
 
 
 def vote(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
@@ -40,16 +46,43 @@ def of_quorum(broker: Broker, request: Call, answer: Callable[[Message], dict[st
     return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer(topic.partitions[0])]}]}
 
 
+def fetch_snapshot(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """FetchSnapshot (KIP-630): a piece of a snapshot of the metadata, from its leader. Version 1."""
+    quorum, body = broker.quorum, request.body
+    if body.cluster_id is not None and body.cluster_id != broker.cluster_id:
+        raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
+    [topic] = body.topics or [None]
+    if topic is None or topic.name != METADATA_TOPIC or len(topic.partitions) != 1:
+        raise KafkaError(Error.INVALID_REQUEST)
+    asked = topic.partitions[0]
+    of = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+    answer: dict[str, Any] = {"index": 0, "error_code": Error.NONE, "snapshot_id": of._asdict()}
+    answer |= {"size": 0, "position": asked.position, "unaligned_records": b""}
+    answer["current_leader"] = {"leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
+    try:
+        quorum.replica.check_leader(asked.current_leader_epoch)
+        found = quorum.snapshots.piece(of, asked.position, body.max_bytes)
+        if found is None:
+            raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
+        if not 0 <= asked.position < found[1]:
+            raise KafkaError(Error.POSITION_OUT_OF_RANGE)
+        answer |= {"unaligned_records": found[0], "size": found[1]}
+        quorum.election.heard_from(body.replica_id, now)
+    except KafkaError as error:
+        answer["error_code"] = error.error
+    return {"topics": [{"name": METADATA_TOPIC, "partitions": [answer]}]}
+
+
 def register(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     """BrokerRegistration (KIP-631): a broker comes, and gets its epoch. Version 4."""
-    return broker.control.register(request.body.to_dict(), now)
+    return broker.controller.register(request.body.to_dict(), now)
 
 
 def heartbeat(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     """BrokerHeartbeat (KIP-631): a broker lives; one that is ready is unfenced. Version 2."""
     if not broker.quorum.is_leader:
         raise KafkaError(Error.NOT_CONTROLLER)
-    return broker.control.heartbeat(request.body, now)
+    return broker.controller.heartbeat(request.body, now)
 
 
 def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
@@ -61,14 +94,14 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> dict[str, 
     records = controller.allocate_producer_ids(image, body.broker_id, body.broker_epoch)
     block = controller.producer_id_block(records[0])
     answer = {"error_code": Error.NONE, "producer_id_start": block.start, "producer_id_len": len(block)}
-    return broker.control.decide(records, now, lambda: answer)
+    return broker.controller.decide(records, now, lambda: answer)
 
 
 def alter_partition(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     """AlterPartition (KIP-497): leaders name the replicas that are in sync. Each partition has its own verdict.
     Version 3.
     """
-    body, image = request.body, broker.image
+    body, image, value = request.body, broker.image, broker.controller.topic_value
     known = image.brokers.get(body.broker_id)
     if known is None or known.broker_epoch != body.broker_epoch:
         raise KafkaError(Error.STALE_BROKER_EPOCH)
@@ -79,13 +112,60 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> dict[str, Any] |
         for asked in topic.partitions:
             answer: dict[str, Any] = {"partition_index": asked.partition_index, "error_code": Error.NONE}
             try:
-                change = controller.alter_isr(image, body.broker_id, topic.topic_id, asked)
+                change = controller.alter_isr(image, body.broker_id, topic.topic_id, asked, value)
                 was = image.topic_by_id(topic.topic_id).partitions[asked.partition_index]
-                records.append(change)
-                answer |= {"leader_id": was.leader, "leader_epoch": was.leader_epoch, "isr": change.fields["isr"]}
-                answer["partition_epoch"] = was.partition_epoch + 1
+                isr = list(was.isr)
+                if change is not None:
+                    records.append(change)
+                    isr = change.fields.get("isr", isr)
+                answer |= {"leader_id": was.leader, "leader_epoch": was.leader_epoch, "isr": isr}
+                answer["partition_epoch"] = was.partition_epoch + (change is not None)
             except KafkaError as error:
                 answer["error_code"] = error.error
             partitions.append(answer)
         topics.append({"topic_id": topic.topic_id, "partitions": partitions})
-    return broker.control.decide(records, now, lambda: {"error_code": Error.NONE, "topics": topics})
+    return broker.controller.decide(records, now, lambda: {"error_code": Error.NONE, "topics": topics})
+
+
+def describe_quorum(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """DescribeQuorum (KIP-595, KIP-836, KIP-853): how far the voters and the observers of the metadata log are.
+
+    The active controller knows: what it has, and what the others asked for. Times are those of its wall clock, -1 for a
+    node that has not asked since it leads. Versions: 1 brings the times, 2 addresses and messages.
+    """
+    quorum, asked = broker.quorum, request.body.topics
+    if [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in asked] != METADATA_LOG:
+        error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        refused = {"error_code": error, "error_message": error.message, "current_voters": [], "observers": []}
+        topics = [(topic.topic_name, [each.to_dict() | refused for each in topic.partitions]) for topic in asked]
+        return {"topics": [{"topic_name": name, "partitions": partitions} for name, partitions in topics]}
+    replica, own = quorum.replica, Follower(now.monotonic_ms, quorum.end_offset, fetched_ms=now.monotonic_ms)
+
+    def shown(node: int, known: Follower) -> dict[str, Any]:
+        answer = {"replica_id": node, "log_end_offset": known.log_end_offset if known.fetched_ms else -1}
+        for name, at_ms in (("last_fetch", known.fetched_ms), ("last_caught_up", known.caught_up_ms)):
+            if request.version >= 1 and known.fetched_ms:
+                answer[f"{name}_timestamp"] = at_ms + now.wall_ms - now.monotonic_ms
+        return answer
+
+    followers = {**dict.fromkeys(replica.partition.replicas, Follower(0)), **replica.followers, broker.node_id: own}
+    answer: dict[str, Any] = {"partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
+    answer["high_watermark"] = quorum.high_watermark
+    answer["current_voters"] = [shown(node, followers[node]) for node in replica.partition.replicas]
+    answer["observers"] = [shown(node, known) for node, known in sorted(quorum.observers.items())]
+    nodes = [
+        {"node_id": node, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]}
+        for node, (host, port) in broker.config.peers.items() if node in replica.partition.replicas
+    ]  # fmt: skip
+    return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer]}], "nodes": nodes}
+
+
+def unregister(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """UnregisterBroker (KIP-631): a broker that is gone for good is forgotten. One that lives registers again.
+    Version: 0.
+    """
+    broker_id = request.body.broker_id
+    if broker_id not in broker.image.brokers:
+        raise KafkaError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+    records = controller.unregister_broker(broker.image, broker_id, broker.controller.topic_value)
+    return broker.controller.decide(records, now, lambda: {"error_code": Error.NONE, "error_message": None})

@@ -11,7 +11,8 @@ from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.unpacking import Allowance
 
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+FIRST_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 NOTHING = (-1, -1, -1)
 READ_COMMITTED = 1
 MAX_RECORDS = 60_000  # looked at in one ListOffsets: less than a tenth of a second
@@ -21,11 +22,12 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
     Timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest, -3 the
-    record with the largest timestamp (KIP-734), anything from 0 on the first record whose timestamp is that or later;
-    -1 where there is none. A search by timestamp reads the index, then decompresses one batch up to the record. Of what
-    all the searches of a request may look at there is a limit, which no ordinary batches reach. Where it is reached the
-    answer is an earlier offset, for -3 a later one of the same batch (Apache Kafka goes on). Versions: 2 adds isolation
-    levels, 4 leader epochs, 6 is flexible, 7 knows -3.
+    record with the largest timestamp (KIP-734), -4 to -6 ask about tiered storage, which isn't there; anything from 0
+    on the first record whose timestamp is that or later; -1 where there is none. A search by timestamp reads the index,
+    then decompresses one batch up to the record. Of what all the searches of a request may look at there is a limit,
+    which no ordinary batches reach. Where it is reached the answer is an earlier offset, for -3 a later one of the same
+    batch (Apache Kafka goes on). Versions: 2 adds isolation levels, 4 leader epochs, 6 is flexible, 7 knows -3, 8 -4,
+    9 -5 and 11 -6; 10 brings a time-out, which nothing here needs.
     """
     topics = []
     allowance = Allowance(records=MAX_RECORDS)
@@ -61,14 +63,18 @@ def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowa
     replica = broker.replicas.leader(topic, partition.partition_index, epoch)
     end = replica.last_stable_offset if request.body.isolation_level == READ_COMMITTED else replica.high_watermark
     if partition.timestamp == LATEST:
+        if replica.high_watermark_lags:  # KIP-207: a new leader may not know yet what counts, and nothing goes back
+            raise KafkaError(Error.OFFSET_NOT_AVAILABLE if request.version >= 5 else Error.LEADER_NOT_AVAILABLE)
         return -1, end, replica.leader_epoch
-    if partition.timestamp == EARLIEST:
+    if request.version < FIRST_VERSION.get(partition.timestamp, 0) or partition.timestamp < EARLIEST_PENDING_UPLOAD:
+        raise KafkaError(Error.UNSUPPORTED_VERSION)
+    if partition.timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, replica.log.log_start_offset, replica.log.epochs.epoch_at(replica.log.log_start_offset)
-    if partition.timestamp == MAX_TIMESTAMP and request.version >= 7:
+    if partition.timestamp == MAX_TIMESTAMP:
         newest = replica.log.max_timestamp(allowance)
         return NOTHING if newest is None else (*newest, replica.log.epochs.epoch_at(newest[1]))
     if partition.timestamp < 0:
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
+        return NOTHING
     found = replica.log.offset_for_timestamp(partition.timestamp, allowance)
     return found if found is not None and found[1] < end else NOTHING
 

@@ -3,31 +3,38 @@
 Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 is
 answered when the leader has written, acks=all when all in-sync replicas have, min.insync.replicas at least; a batch
 that is there already waits like a new one. Nothing is synced to disk before the answer, as in Apache Kafka. A batch
-is appended as it came: only its base offset, its leader epoch and, for LogAppendTime, its timestamps are stamped. The
+is appended as it came: only its base offset, its leader epoch and, for LogAppendTime, its timestamps are stamped; it is
+compressed anew where the topic's compression.type names another codec than the producer chose. The
 checks are those of Kafka's that the batch header can show (cluster/validation.py). So a wrong record within a batch
 whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and refused by Apache
 Kafka; and so are more records than one request may make the broker look at: MESSAGE_TOO_LARGE, on which the Java
 client sends smaller batches. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because
 older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages
-(KIP-467), 9 is flexible.
+(KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong node (KIP-951), 13 names topics by id (KIP-516).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers.fetch import current_leader, leaders_named
 from minikafka.clock import Now
+from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.validation import RefusedRecords, check_batch
+from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
 from minikafka.cluster.waiting import Wait
-from minikafka.storage.log import Appended
-from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header
+from minikafka.storage.log import Appended, Log
+from minikafka.wire.crc import Buffer
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header, recompressed
 from minikafka.wire.unpacking import Allowance
 
 ALL, NONE = -1, 0
+CURRENT_LEADERS, TOPIC_IDS = 10, 13  # the versions from which they can be told
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
@@ -39,27 +46,43 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | N
     failed = None
     for topic in body.topic_data:
         partitions = []
+        name = broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
         for partition in topic.partition_data:
-            answer, promised = produce(broker, request, topic.name, partition, now, allowance)
+            answer, promised = produce(broker, request, name, partition, now, allowance)
             failed = failed or answer["error_code"]
             partitions.append(answer)
-            if promised is not None and not promised.is_kept:
+            if promised is not None:
                 pending.append(promised)
-        topics.append({"name": topic.name, "partition_responses": partitions})
+        topics.append({"name": name, "topic_id": topic.topic_id, "partition_responses": partitions})
     if body.acks == NONE:
         return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
     if not pending:
+        return answered(broker, request, topics)
+    deadline_ms = now.monotonic_ms + body.timeout_ms
+    return replicated(pending, deadline_ms, tell, lambda: answered(broker, request, topics))
+
+
+def answered(broker: Broker, request: Call, topics: list[dict[str, Any]]) -> dict[str, Any]:
+    """The whole answer, with the leaders of the partitions that this node does not lead."""
+    if request.version < CURRENT_LEADERS:
         return {"responses": topics}
-    return replicated(topics, pending, now.monotonic_ms + body.timeout_ms)
+    answers = [(topic["name"], answer) for topic in topics for answer in topic["partition_responses"]]
+    for name, answer in answers:
+        if answer["error_code"] == Error.NOT_LEADER_OR_FOLLOWER and name in broker.image.topics:
+            answer["current_leader"] = current_leader(broker, name, answer["index"])
+    return {"responses": topics, "node_endpoints": leaders_named(broker, request, (answer for _, answer in answers))}
 
 
 class Promise(NamedTuple):
-    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first."""
+    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first.
+    refuse: the fields of the answer if that fails.
+    """
 
     replica: Replica
     leader_epoch: int
     next_offset: int
     answer: dict[str, Any]
+    refuse: Callable[[KafkaError], dict[str, Any]]
 
     @property
     def is_kept(self) -> bool:
@@ -73,28 +96,37 @@ class Promise(NamedTuple):
         return True
 
     def break_(self, error: Error) -> None:
-        self.answer.update(refusal(self.answer["index"], KafkaError(error)))
+        self.answer.update(self.refuse(KafkaError(error)))
 
 
-def replicated(topics: list[dict[str, Any]], pending: list[Promise], deadline_ms: int) -> Wait:
+def replicated(
+    pending: list[Promise],
+    deadline_ms: int,
+    tell: Callable[[Replica, int, dict[str, Any]], None],
+    answer: Callable[[], dict[str, Any]],
+) -> Wait:
     """The answer waits until the high watermarks have passed what was appended; at the deadline the others hear
-    REQUEST_TIMED_OUT, though their records may still come to count.
+    REQUEST_TIMED_OUT, though their records may still come to count. tell: hears of each promise's end.
     """
 
     def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
-        pending[:] = [promise for promise in pending if not promise.is_kept]
-        if pending and not expired:
-            return None
+        still = []
         for promise in pending:
-            promise.break_(Error.REQUEST_TIMED_OUT)
-        return {"responses": topics}
+            if not promise.is_kept:
+                if not expired:
+                    still.append(promise)
+                    continue
+                promise.break_(Error.REQUEST_TIMED_OUT)
+            tell(promise.replica, promise.next_offset - 1, promise.answer)
+        pending[:] = still
+        return None if pending else answer()
 
     logs = [promise.replica.log for promise in pending]
     return Wait([("high_watermark", log.topic, log.partition) for log in logs], deadline_ms, attempt)
 
 
 def produce(
-    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
+    broker: Broker, request: Call, topic: str | None, partition: Any, now: Now, allowance: Allowance
 ) -> tuple[dict[str, Any], Promise | None]:
     """One partition of a request: its answer's fields, and what must become true before they are."""
     try:
@@ -114,12 +146,22 @@ def produce(
         "log_start_offset": replica.log.log_start_offset,
     }
     if request.body.acks != ALL or replica.high_watermark > appended.last_offset:
+        if request.body.acks != NONE:
+            tell(replica, appended.last_offset, answer)
         return answer, None
-    return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer)
+    refuse = partial(refusal, partition.index)
+    return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer, refuse)
+
+
+def tell(replica: Replica, last_offset: int, answer: dict[str, Any]) -> None:
+    """What the producer of these records hears, where more than this node knows them."""
+    if replica.log.trace and telling.is_followed(replica):
+        error = Error(answer["error_code"]).name
+        replica.log.tell("ProduceAnswered", last_offset=last_offset, error=error)
 
 
 def append(
-    broker: Broker, request: Call, topic: str, partition: Any, now: Now, allowance: Allowance
+    broker: Broker, request: Call, topic: str | None, partition: Any, now: Now, allowance: Allowance
 ) -> tuple[Replica, Appended, int]:
     """Check and append one partition's batch. A batch that is there already (same producer, same sequence) is not
     appended again. Returns the log append time, too: -1 if the producer stamped the records; for a batch that is there
@@ -128,9 +170,13 @@ def append(
     acks = request.body.acks
     if acks not in (ALL, NONE, 1):
         raise KafkaError(Error.INVALID_REQUIRED_ACKS)
+    if topic is None:
+        raise KafkaError(Error.UNKNOWN_TOPIC_ID)
     if topic in INTERNAL_TOPICS and request.client.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
     batch = only_batch(partition.records, request.version)
+    if batch.transactional and request.body.transactional_id is None:
+        raise KafkaError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     replica = broker.replicas.leader(topic, partition.index)
     if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
@@ -144,9 +190,28 @@ def append(
                 last_offset=duplicate.last_offset,
             )  # fmt: skip
         return replica, duplicate, duplicate.max_timestamp
-    appended = replica.append(partition.records, [batch], now)
+    records = partition.records
+    if replica.log.config.compression_type not in ("producer", batch.compression):
+        records, batch = repacked(replica.log, batch, records, allowance)
+    appended = replica.append(records, [batch], now)
     stamped = replica.log.config.message_timestamp_type == "LogAppendTime"
     return replica, appended, now.wall_ms if stamped else -1
+
+
+def repacked(log: Log, batch: BatchHeader, records: Buffer, allowance: Allowance) -> tuple[Buffer, BatchHeader]:
+    """The batch as compression.type wants it; then its records are decoded, one by one."""
+    config = log.config
+    codec = "none" if config.compression_type == "uncompressed" else config.compression_type
+    if codec == batch.compression:
+        return records, batch
+    levels = {"gzip": config.compression_gzip_level, "zstd": config.compression_zstd_level}
+    try:
+        records = bytearray(recompressed(records, codec, levels.get(codec), allowance))
+    except CorruptRecord as error:  # whose code would make the client try again
+        raise KafkaError(Error.INVALID_RECORD, error.message) from error
+    batch = read_header(records)
+    check_size(log, batch)
+    return records, batch
 
 
 def only_batch(records: memoryview | None, version: int) -> BatchHeader:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
-from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
+from minikafka.broker.config import Source, check_topic_configs, show
+from minikafka.broker.config_tables import TOPIC_CONFIGS
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Topic
@@ -58,7 +59,7 @@ def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         return {"topic_id": topic_id, "num_partitions": count, "replication_factor": factor, "configs": resulting}
 
     answer = {"topics": verdicts(body.topics, verdict)}
-    return answer if body.validate_only else broker.control.change(records, now, answer, "TopicCreated", created)
+    return answer if body.validate_only else broker.controller.change(records, now, answer, "TopicCreated", created)
 
 
 def verdicts(topics: list[Any], verdict: Callable[[Any], dict[str, Any]]) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         return controller.check_placement(broker.image, chosen)
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
-    return broker.control.place(partitions, factor)
+    return broker.controller.place(partitions, factor)
 
 
 def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
@@ -119,7 +120,7 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any]
     answer = {"results": verdicts(request.body.topics, verdict)}
     if request.body.validate_only:
         return answer
-    return broker.control.change(records, now, answer, "PartitionsCreated", grown)
+    return broker.controller.change(records, now, answer, "PartitionsCreated", grown)
 
 
 def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
@@ -175,7 +176,7 @@ def delete(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     gone = [result["name"] for result in results.values() if result["error_code"] == Error.NONE]
     records = [record for name in gone for record in controller.delete_topic(broker.image.topics[name])]
     answer = {"responses": list(results.values())}
-    return broker.control.change(records, now, answer, "TopicDeleted", [{"topic": name} for name in gone])
+    return broker.controller.change(records, now, answer, "TopicDeleted", [{"topic": name} for name in gone])
 
 
 def find(broker: Broker, name: str | None, topic_id: bytes, times: int) -> Topic:

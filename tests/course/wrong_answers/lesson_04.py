@@ -254,7 +254,7 @@ for faults, words in [
     ([Crash("careless", call=3)], "'careless' can't be: it is 'careful'. Write Crash(\"careful\", call=3)"),
     ([Crash(careful, call=0)], "call=0 can't be: it is a whole number from 1 on. Write Crash(\"careful\","),
     ([Crash(careful, call=-1)], "call=-1 can't be: it is a whole number from 1 on. Write"),
-    ([Crash("careful")], "Crash(node='careful', at_ms=None, call=None, restart_after_ms=None)"),
+    ([Crash("careful")], "Crash(node='careful', at_ms=None, call=None, restart_after_ms=None, power=False, "),
     ([Freeze(careful, at_ms=100, for_ms=100)], 'a Freeze is of no use here. Write Crash("careful", call=3)'),
     ([Crash(careful, call=3)] * 2, "6 of 6 orders are skipped, by 2 crashes. One can skip orders, and the"),
     ([Crash(careful, call=3)] * 50, "6 of 6 orders are skipped, by 50 crashes. One can skip orders, and the"),

@@ -1,0 +1,205 @@
+"""The active controller's part of a node: it hears from brokers, decides, and answers once a decision is committed.
+
+What follows from what is in cluster/controller.py; here is when. It decides on committed state only, one decision after
+the other, and nothing here reads the image right after an append: what depends on a record goes on when the record has
+come back from the log. A controller that is replaced meanwhile doesn't know what became of its last decision, and says
+so (NOT_CONTROLLER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from minikafka.broker.calls import Broker
+from minikafka.clock import Now
+from minikafka.cluster import controller
+from minikafka.cluster.metadata import BrokerRegistration, MetadataRecord
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+
+TIMEOUT_MS = 30_000
+METADATA = ("metadata",)
+NEVER_MS = -(1 << 62)
+
+
+class ActiveController:
+    """What this node does while it leads the metadata quorum."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._heard_ms: dict[int, int] = {}  # when each broker was heard of last
+        self._knows: dict[int, int] = {}  # the offset up to which each broker has read the metadata
+        self._left_at: dict[int, int] = {}  # the offset that all must know before a broker may stop
+        self._balance_at: int | None = None  # monotonic ms
+
+    @property
+    def _session_ms(self) -> int:
+        return int(self._broker.config["broker.session.timeout.ms"])
+
+    @property
+    def _may_decide(self) -> bool:
+        quorum = self._broker.quorum
+        return len(self._broker.image.brokers) > 1 and quorum.is_leader and quorum.is_settled
+
+    def leader_changed(self, now: Now) -> None:
+        """This node leads now, or another."""
+        self._balance_at = None
+        if self._broker.quorum.is_leader:
+            self._heard_ms = dict.fromkeys(self._broker.image.brokers, now.monotonic_ms)
+            self._knows, self._left_at = {}, {}
+            self._rest(now)
+
+    def follow(self, record: MetadataRecord) -> None:
+        """A record was committed."""
+        if record.name == "RegisterBrokerRecord" and self._broker.quorum.is_leader:
+            self._heard_ms[record.fields["broker_id"]] = self._broker.now.monotonic_ms
+
+    def tick(self, now: Now) -> None:
+        """Look who is silent, and who should lead again."""
+        if self._may_decide:
+            self._fence_silent(now)
+        if self._may_decide and self._balance_at is not None and self._balance_at <= now.monotonic_ms:
+            self._rest(now)
+            records = controller.rebalanced(self._broker.image, self.topic_value)
+            if records:
+                self._broker.quorum.append(records, now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        if not self._may_decide:
+            return None
+        deadlines = [] if self._balance_at is None else [self._balance_at]
+        return min(deadlines + [at_ms + self._session_ms for at_ms in self._listened_to().values()], default=None)
+
+    def _rest(self, now: Now) -> None:
+        config = self._broker.config
+        if config["auto.leader.rebalance.enable"]:
+            self._balance_at = now.monotonic_ms + 1000 * config["leader.imbalance.check.interval.seconds"]
+
+    # -- brokers
+
+    def _listened_to(self) -> dict[int, int]:
+        """The unfenced brokers elsewhere, and when each was heard of last."""
+        own = self._broker.node_id
+        live = (one.broker_id for one in self._broker.image.brokers.values() if not one.fenced)
+        return {node: self._heard_ms.get(node, 0) for node in live if node != own}
+
+    def _fence_silent(self, now: Now) -> None:
+        for node, heard_ms in self._listened_to().items():
+            if heard_ms + self._session_ms <= now.monotonic_ms:
+                if self._broker.trace:
+                    self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
+                self._broker.quorum.append(controller.fence(self._broker.image, node, self.topic_value), now)
+                return  # the next one when this is committed
+
+    def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
+        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives."""
+        broker, node = self._broker, asked["broker_id"]
+        if asked["cluster_id"] != broker.cluster_id:
+            raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
+        known = broker.image.brokers.get(node)
+        records = [] if broker.image.features else controller.feature_levels()
+        if known is not None and known.incarnation_id != asked["incarnation_id"]:
+            if self._listened_to().get(node, NEVER_MS) + self._session_ms > now.monotonic_ms:
+                raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
+            if not self._was_clean(asked, known):
+                records += controller.without(broker.image, node, self.topic_value, unclean=True)
+        epoch = broker.quorum.end_offset + len(records)
+        records += controller.register_broker(asked, epoch)
+        return self.decide(records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch})
+
+    def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
+        """Whether the broker's last run, the one that is known, ended with all on disk (KIP-966)."""
+        return bool(asked["previous_broker_epoch"] == known.broker_epoch)
+
+    def heartbeat(self, asked: Message, now: Now) -> Answer | Wait:
+        """BrokerHeartbeat: the answer; who is fenced, ready and knows of its own registration is unfenced, and who
+        wants to go is let go when others lead, and all know that.
+        """
+        broker, node = self._broker, asked.broker_id
+        known = broker.image.brokers.get(node)
+        if known is None or known.broker_epoch != asked.broker_epoch:
+            raise KafkaError(Error.STALE_BROKER_EPOCH)
+        self._heard_ms[node], self._knows[node] = now.monotonic_ms, asked.current_metadata_offset
+        caught_up = asked.current_metadata_offset >= known.broker_epoch
+        answer = {"error_code": Error.NONE, "is_caught_up": caught_up, "is_fenced": known.fenced}
+        if not broker.quorum.is_settled:
+            return answer
+        records: list[MetadataRecord] = []
+        if asked.want_shut_down:
+            if known.fenced or self._all_know_of(node):
+                answer |= {"should_shut_down": True, "is_fenced": True}
+                records = [] if known.fenced else controller.fence(broker.image, node, self.topic_value)
+            elif not known.in_controlled_shutdown:
+                records = controller.begin_shutdown(broker.image, node, self.topic_value)
+                self._left_at[node] = broker.quorum.end_offset + len(records) - 1
+        elif known.fenced and caught_up and not asked.want_fence:
+            answer["is_fenced"] = False
+            records = controller.unfence(broker.image, node, self.topic_value)
+        return self.decide(records, now, lambda: answer)
+
+    def _all_know_of(self, node: int) -> bool:
+        """Whether all who stay have heard that this broker leads nothing any more."""
+        image, own = self._broker.image, self._broker.node_id
+        if not image.brokers[node].in_controlled_shutdown:
+            return False
+        offset = self._left_at.setdefault(node, self._broker.quorum.applied_offset - 1)
+        knows = self._knows | {own: self._broker.quorum.applied_offset - 1}
+        return all(knows.get(other, -1) >= offset for other in image.may_lead())
+
+    # -- decisions
+
+    def topic_value(self, topic: str, name: str) -> Any:
+        """A config of a topic as it is in force."""
+        return self._broker.config.topic_value(self._broker.image, self._broker.node_id, topic, name).value
+
+    def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
+        """Append the controller's decision to the metadata log; the answer is made once the decision is committed. A
+        controller that is replaced before doesn't know what became of it.
+        """
+        if not records:
+            return answer()
+        quorum = self._broker.quorum
+        if not quorum.is_leader:
+            raise KafkaError(Error.NOT_CONTROLLER)
+        offset, epoch = quorum.append(records, now), quorum.epoch
+
+        def committed() -> Answer | None:
+            if quorum.applied_offset >= offset and quorum.epoch == epoch:
+                return answer()
+            if quorum.epoch != epoch or not quorum.is_leader:
+                raise KafkaError(Error.NOT_CONTROLLER)
+            return None
+
+        return self._wait(committed, now)
+
+    def change(
+        self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
+    ) -> Answer | Wait:
+        """Decide as a client asked. kind, changes: the trace events of what changed, told once it is committed."""
+
+        def committed() -> Answer:
+            if self._broker.trace:
+                for detail in changes:
+                    self._broker.trace.emit(kind, **detail)
+            return answer
+
+        return self.decide(records, now, committed)
+
+    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
+        """Where the partitions of a new topic go, if it is for the controller to choose."""
+        first = int(self._broker.random.random() * 2**16)
+        return controller.place(self._broker.image, partitions, replication_factor, first)
+
+    def settled(self, now: Now) -> Wait:
+        """The controller decides on committed state only: a request that comes while a decision is not committed yet
+        waits, and then begins.
+        """
+        quorum = self._broker.quorum
+        return self._wait(lambda: {} if quorum.is_settled or not quorum.is_leader else None, now, again=True)
+
+    def _wait(self, attempt: Callable[[], Answer | None], now: Now, again: bool = False) -> Wait:
+        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, lambda *_: attempt(), again=again)
+

@@ -1,0 +1,91 @@
+"""Which features the cluster may use, and at which level (KIP-584, KIP-778)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
+from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.cluster.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+METADATA_FEATURE, GROUP_FEATURE = "metadata.version", "group.version"
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+# Feature -> the lowest and the highest level that this code knows, and that of a cluster that never decided otherwise.
+FEATURES = {
+    METADATA_FEATURE: (OLDEST_METADATA_VERSION, METADATA_VERSION, 0),
+    GROUP_FEATURE: (0, 1, 1),  # the protocol of KIP-848
+    "eligible.leader.replicas.version": (1, 1, 1),  # KIP-966; without it nothing here would lead safely
+}
+
+
+def level(image: Image, feature: str) -> int:
+    """The finalized level. 0: the feature is off, or the cluster has not begun."""
+    return image.features.get(feature, FEATURES[feature][2])
+
+
+def described(image: Image) -> dict[str, Any]:
+    """The features as ApiVersions tells them."""
+    supported = [
+        {"name": name, "min_version": lowest, "max_version": highest} for name, (lowest, highest, _) in FEATURES.items()
+    ]
+    levels = {name: level(image, name) for name in FEATURES} if image.features else {}
+    finalized = [{"name": name, "max_version_level": at, "min_version_level": at} for name, at in levels.items() if at]
+    return {"supported_features": supported, "finalized_features": finalized}
+
+
+def update(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or none.
+
+    group.version 0 turns the consumer protocol off; metadata.version stays, since all records are written at its
+    newest level. Versions: 0 says only whether it may be a downgrade, 1 of which kind, and can only validate; 2 lists
+    no results.
+    """
+    records = []
+    for asked in request.body.feature_updates:
+        kind = asked.upgrade_type
+        if request.version == 0:
+            kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
+        try:
+            check(broker, asked.feature, asked.max_version_level, kind)
+        except KafkaError as error:
+            why = "The update failed for all features since the following feature had an error"
+            raise KafkaError(error.error, f"{why}: {error.message}") from None
+        fields = {"name": asked.feature, "feature_level": asked.max_version_level}
+        records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
+    results = [{"feature": asked.feature, "error_message": None} for asked in request.body.feature_updates]
+    answer = {"error_code": Error.NONE, "error_message": None, "results": results}
+    if request.version >= 1 and request.body.validate_only:
+        return answer
+    return broker.controller.decide(records, now, lambda: answer)
+
+
+def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
+    """INVALID_UPDATE_VERSION, in Kafka's words."""
+    lowest, highest, _ = FEATURES.get(name, (0, 0, 0))
+    current, why = level(broker.image, name) if name in FEATURES else 0, ""
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        why = "The controller does not support the given upgrade type."
+    elif wanted < 0:
+        why = "A feature version cannot be less than 0."
+    elif name not in FEATURES:
+        why = f"Local controller {broker.node_id} does not support this feature."
+        why = why if wanted else f"Feature {name} not found."
+    elif not lowest <= wanted <= highest:
+        why = f"Local controller {broker.node_id} only supports versions {lowest}-{highest}"
+    elif wanted < current and kind == UPGRADE:
+        why = "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe"
+        why += " downgrade."
+    elif wanted > current and kind != UPGRADE:
+        why = "Can't downgrade to a newer version."
+    if why:
+        raise KafkaError(Error.INVALID_UPDATE_VERSION, f"Invalid update version {wanted} for feature {name}. {why}")
+    if wanted < current and name == METADATA_FEATURE:
+        why = "Refusing to perform the requested downgrade because it might delete metadata information."
+        why = "Unsafe metadata downgrade is not supported in this version." if kind == UNSAFE_DOWNGRADE else why
+        unsupported = f"Unsupported metadata.version downgrade from {current} to {wanted}. {why}"
+        raise KafkaError(Error.INVALID_UPDATE_VERSION, unsupported)

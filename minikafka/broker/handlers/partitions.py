@@ -1,0 +1,94 @@
+"""What administrators ask of partitions: another leader, other replicas. Each partition has its own verdict, and those
+that are good are decided together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minikafka.broker.calls import Broker, Call
+from minikafka.clock import Now
+from minikafka.cluster import controller, leadership
+from minikafka.cluster.metadata import MetadataRecord
+from minikafka.cluster.waiting import Wait
+from minikafka.wire.errors import Error, KafkaError
+
+ELECTIONS = {0: leadership.PREFERRED, 1: leadership.UNCLEAN}  # ElectionType
+
+Verdicts = dict[str, list[dict[str, Any]]]
+
+
+def elect_leaders(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """ElectLeaders (KIP-183, KIP-460): the preferred replica leads, or, where nobody leads, anybody who is up. Asked
+    for all partitions, those that need no election are left out. Versions: 0 to 2; 1 adds the kind of election.
+    """
+    body, image = request.body, broker.image
+    election = ELECTIONS.get(body.election_type)
+    if election is None:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown election type {body.election_type}")
+    records: list[MetadataRecord] = []
+
+    def verdict(topic: str, number: int) -> None:
+        records.append(controller.elect_leader(image, topic, number, election, broker.controller.topic_value))
+
+    if body.topic_partitions is None:
+        asked = [(name, number) for name, number, _ in image.all_partitions()]
+    else:
+        asked = [(topic.topic, number) for topic in body.topic_partitions for number in topic.partitions]
+    judged = verdicts(asked, verdict, "partition_id")
+    if body.topic_partitions is None:
+        unneeded = Error.ELECTION_NOT_NEEDED
+        judged = {topic: [row for row in rows if row["error_code"] != unneeded] for topic, rows in judged.items()}
+    answer = [{"topic": topic, "partition_result": rows} for topic, rows in judged.items()]
+    return broker.controller.decide(records, now, lambda: {"replica_election_results": answer})
+
+
+def reassign(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+    """AlterPartitionReassignments (KIP-455): partitions move to other replicas, which takes until the new ones are in
+    sync; the answer only says that it began. Versions: 0 to 1; 1 may forbid another replication factor.
+    """
+    body, image = request.body, broker.image
+    records: list[MetadataRecord | None] = []
+    targets = {(topic.name, each.partition_index): each.replicas for topic in body.topics for each in topic.partitions}
+
+    def verdict(topic: str, number: int) -> None:
+        target = targets[topic, number]
+        partition = controller.partition_of(image, topic, number)
+        stay = len(partition.replicas) - len(partition.adding_replicas)
+        if target is not None and not body.allow_replication_factor_change and len(target) != stay:
+            raise KafkaError(Error.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {stay}")
+        records.append(controller.reassign(image, topic, number, target, broker.controller.topic_value))
+
+    judged = verdicts(targets, verdict, "partition_index")
+    answer = {
+        "allow_replication_factor_change": body.allow_replication_factor_change,
+        "responses": [{"name": topic, "partitions": rows} for topic, rows in judged.items()],
+    }
+    return broker.controller.decide([record for record in records if record], now, lambda: answer)
+
+
+def verdicts(asked: Iterable[tuple[str, int]], verdict: Callable[[str, int], None], number_field: str) -> Verdicts:
+    """By topic, what is answered for each partition."""
+    judged: Verdicts = {}
+    for topic, number in asked:
+        row: dict[str, Any] = {number_field: number, "error_code": Error.NONE, "error_message": None}
+        try:
+            verdict(topic, number)
+        except KafkaError as error:
+            row |= {"error_code": error.error, "error_message": error.message}
+        judged.setdefault(topic, []).append(row)
+    return judged
+
+
+def list_reassignments(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ListPartitionReassignments (KIP-455): what is on its way. Version 0."""
+    asked = request.body.topics
+    wanted = None if asked is None else {(topic.name, number) for topic in asked for number in topic.partition_indexes}
+    topics: Verdicts = {}
+    for name, number, partition in broker.image.all_partitions():
+        if partition.is_reassigning and (wanted is None or (name, number) in wanted):
+            fields = ("replicas", "adding_replicas", "removing_replicas")
+            row = {field: list(getattr(partition, field)) for field in fields}
+            topics.setdefault(name, []).append({"partition_index": number, **row})
+    return {"topics": [{"name": name, "partitions": rows} for name, rows in topics.items()]}

@@ -1,0 +1,154 @@
+"""Markers on their way: the coordinator has decided how a transaction ended, and every partition of it must hear so.
+
+Each leader is asked with one request at a time (WriteTxnMarkers, KIP-98), which takes along what has gathered for it
+meanwhile. A partition is asked until its leader has written the marker, wherever the leadership moves; a partition that
+was deleted needs none. Whoever took over as coordinator has asked with a newer epoch: then this one stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.broker.calls import Broker
+from minikafka.clock import Now
+from minikafka.cluster.metadata import NO_LEADER
+from minikafka.coordinators.transactions import Status, TopicPartition, Transaction
+from minikafka.wire.errors import Error
+from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
+
+LANE = "markers"
+VERSION = 1
+RETRY_BACKOFF_MS = 100
+OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)  # somebody else goes on
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A transaction whose markers are being written. partition, epoch: of the coordinator's log. left: the partitions
+    that have none yet.
+    """
+
+    partition: int
+    epoch: int
+    transaction: Transaction
+    left: set[TopicPartition] = field(default_factory=set)
+
+
+Part = tuple[Pending, list[TopicPartition]]
+
+
+class Markers:
+    """complete(pending, now): all are written. The answer is `completed`."""
+
+    def __init__(self, broker: Broker, complete: Callable[[Pending, Now], None]) -> None:
+        self._broker = broker
+        self._complete = complete
+        self._pending: dict[str, Pending] = {}
+        self._queues: dict[int, list[Part]] = {}
+        self._asked: set[int] = set()
+        self._again: list[tuple[int, Part]] = []  # monotonic ms
+
+    def send(self, pending: Pending, now: Now) -> None:
+        """Begin with a transaction."""
+        self._pending[pending.transaction.transactional_id] = pending
+        self._route(pending, sorted(pending.left), now)
+
+    def drop(self, partition: int) -> None:
+        """This node coordinates no longer what lies in a partition of `__transaction_state`."""
+        self._pending = {name: each for name, each in self._pending.items() if each.partition != partition}
+
+    def completed(self, pending: Pending, done: bool, now: Now) -> None:
+        """That all markers are written is in the log now, or has to be tried again."""
+        if done and self._is_current(pending):
+            del self._pending[pending.transaction.transactional_id]
+        elif not done:
+            self._later((pending, []), now)
+
+    def tick(self, now: Now) -> None:
+        """Ask again."""
+        due = [part for at_ms, part in self._again if at_ms <= now.monotonic_ms]
+        self._again = [each for each in self._again if each[0] > now.monotonic_ms]
+        for pending, partitions in due:
+            self._route(pending, partitions, now)
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return min((at_ms for at_ms, _ in self._again), default=None)
+
+    # -- inside
+
+    def _is_current(self, pending: Pending) -> bool:
+        return self._pending.get(pending.transaction.transactional_id) is pending
+
+    def _later(self, part: Part, now: Now) -> None:
+        self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, part))
+
+    def _route(self, pending: Pending, partitions: list[TopicPartition], now: Now) -> None:
+        """To whoever leads each partition now."""
+        if not self._is_current(pending):
+            return
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for topic, number in partitions:
+            known = self._broker.image.topics.get(topic)
+            if known is None or number not in known.partitions:
+                pending.left.discard((topic, number))
+            else:
+                by_leader.setdefault(known.partitions[number].leader, []).append((topic, number))
+        if NO_LEADER in by_leader:
+            self._later((pending, by_leader.pop(NO_LEADER)), now)
+        for leader, theirs in by_leader.items():
+            self._queues.setdefault(leader, []).append((pending, theirs))
+            self._ask(leader)
+        if not pending.left:
+            self._complete(pending, now)
+
+    def _ask(self, node: int) -> None:
+        parts = [part for part in self._queues.get(node, ()) if self._is_current(part[0])]
+        if node in self._asked or not parts:
+            return
+        self._asked.add(node)
+        self._queues[node] = []
+
+        def answered(reply: Message | None, now: Now) -> None:
+            self._asked.discard(node)
+            for part, marker in zip(parts, reply.markers if reply is not None else [None] * len(parts), strict=True):
+                self._take(part, marker, now)
+            self._ask(node)
+
+        body = {"markers": [written(*part) for part in parts]}
+        self._broker.ask(node, LANE, "WriteTxnMarkers", VERSION, body, answered)
+
+    def _take(self, part: Part, marker: Message | None, now: Now) -> None:
+        """What became of one transaction's markers on one node."""
+        pending, partitions = part
+        if not self._is_current(pending):
+            return
+        results = {
+            (topic.name, one.partition_index): Error(one.error_code)
+            for topic in (marker.topics if marker is not None else ())
+            for one in topic.partitions
+        }
+        if any(error in OVER for error in results.values()):
+            del self._pending[pending.transaction.transactional_id]
+            return
+        pending.left -= {at for at, error in results.items() if error is Error.NONE}
+        again = [at for at in partitions if at in pending.left]
+        if again:
+            self._later((pending, again), now)
+        elif not pending.left:
+            self._complete(pending, now)
+
+
+def written(pending: Pending, partitions: list[TopicPartition]) -> dict[str, Any]:
+    """One transaction in the request to one leader."""
+    transaction = pending.transaction
+    return {
+        "producer_id": transaction.producer_id,
+        "producer_epoch": transaction.producer_epoch,
+        "transaction_result": transaction.status is Status.PREPARE_COMMIT,
+        "topics": nested(partitions, "name", "partition_indexes"),
+        "coordinator_epoch": pending.epoch,
+    }

@@ -1,0 +1,119 @@
+"""Snapshots of the metadata (KIP-630): the image as records, so that nobody has to replay the log from its beginning.
+
+A snapshot is named by what it holds: all below an offset, and the epoch of the last record there,
+`<end offset>-<epoch>.checkpoint`, in the folder of the metadata log and in its format: a header, records, a footer.
+Every node writes its own, of committed metadata only, so two snapshots of one name say the same. The log may begin
+where the older of the two newest ends; a node that needs what was before fetches the newest (FetchSnapshot).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minikafka.cluster.metadata import MetadataRecord
+from minikafka.storage.data_folder import METADATA_LOG
+from minikafka.storage.disk import Disk
+from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.wire.control_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.internal_records import decode_record, encode_record
+from minikafka.wire.messages import encode_data
+from minikafka.wire.primitives import DecodeError
+from minikafka.wire.records import NewRecord, batches, check_crc, decode_batch, encode_batch
+
+NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+RECORDS_PER_BATCH = 500
+KEPT = 2
+
+
+class SnapshotId(NamedTuple):
+    """end_offset: all records below it are in the snapshot. epoch: of the last of them."""
+
+    end_offset: int
+    epoch: int
+
+    @property
+    def path(self) -> str:
+        """Of its file on a node's disk."""
+        return f"{METADATA_LOG}/{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
+
+
+class Snapshots:
+    """Those on one node's disk, oldest first. Errors of the disk come out as KAFKA_STORAGE_ERROR."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        names = disk.listdir(METADATA_LOG) if disk.exists(METADATA_LOG) else []
+        found = (NAME.fullmatch(name) for name in names)
+        self.ids = sorted(SnapshotId(int(each[1]), int(each[2])) for each in found if each)
+
+    @property
+    def newest(self) -> SnapshotId | None:
+        return self.ids[-1] if self.ids else None
+
+    def write(self, of: SnapshotId, records: Sequence[MetadataRecord], now_ms: int) -> None:
+        """now_ms: wall clock."""
+        self.keep(of, encode(of.epoch, records, now_ms))
+
+    def keep(self, of: SnapshotId, data: bytes) -> None:
+        """A snapshot made here or by another node; the oldest go."""
+        with as_storage_errors(of.path):
+            self._disk.write_atomic(of.path, data)
+            self.ids = sorted({*self.ids, of})
+            for old in self.ids[:-KEPT]:
+                self._disk.remove(old.path)
+            self.ids = self.ids[-KEPT:]
+
+    def piece(self, of: SnapshotId, position: int, max_bytes: int) -> tuple[bytes, int] | None:
+        """(bytes from a position on, size of the whole); None if that snapshot is not here."""
+        if of not in self.ids:
+            return None
+        with as_storage_errors(of.path):
+            file = self._disk.open(of.path, create=False)
+            piece, size = file.pread(max_bytes, position), file.size
+            file.close()
+        return piece, size
+
+    def read(self, of: SnapshotId) -> list[MetadataRecord]:
+        """Errors: KAFKA_STORAGE_ERROR if it is not whole."""
+        with as_storage_errors(of.path):
+            data = self._disk.read(of.path)
+        try:
+            return decode(data)
+        except (DecodeError, KafkaError, ValueError) as error:
+            raise unusable(of.path, f"is no whole snapshot ({error}). Put a good copy back") from error
+
+
+def encode(epoch: int, records: Sequence[MetadataRecord], now_ms: int) -> bytes:
+    """A whole snapshot. now_ms: of the last record, for whoever looks at the file."""
+    header = encode_data("SnapshotHeaderRecord", 0, {"version": 0, "last_contained_log_timestamp": now_ms})
+    parts = [encode_control_batch(SNAPSHOT_HEADER, header, now_ms, leader_epoch=epoch)]
+    for first in range(0, len(records), RECORDS_PER_BATCH):
+        some: list[NewRecord] = [
+            (now_ms, None, encode_record(*record), []) for record in records[first : first + RECORDS_PER_BATCH]
+        ]
+        parts.append(encode_batch(some, base_offset=1 + first, leader_epoch=epoch))
+    footer = encode_data("SnapshotFooterRecord", 0, {"version": 0})
+    end = 1 + len(records)
+    parts.append(encode_control_batch(SNAPSHOT_FOOTER, footer, now_ms, base_offset=end, leader_epoch=epoch))
+    return b"".join(parts)
+
+
+def decode(data: bytes) -> list[MetadataRecord]:
+    """The records of a snapshot. Errors: DecodeError, CorruptRecord or ValueError if it is not whole."""
+    records: list[MetadataRecord] = []
+    control = []
+    for header, batch in batches(data):
+        check_crc(batch, header)
+        for record in decode_batch(batch):
+            if header.control:
+                control.append(control_type(record))
+                continue
+            assert record.value is not None, "a metadata record has a value"
+            name, version, message = decode_record(record.value)
+            records.append(MetadataRecord(name, version, message.to_dict()))
+    if control != [SNAPSHOT_HEADER, SNAPSHOT_FOOTER]:
+        raise ValueError("its end is missing")
+    return records

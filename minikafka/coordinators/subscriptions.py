@@ -1,0 +1,76 @@
+"""What the members of a consumer group subscribe to (KIP-848): topics by name, and by a regular expression, which means
+whatever topics it matches at the moment. The coordinator looks, and clients need not.
+
+The expressions are RE2's, as in Apache Kafka: without backtracking, so that a match takes no longer than the name is
+long, whatever a client asks for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from minikafka.cluster.metadata import Image
+from minikafka.coordinators.consumer_group_state import ConsumerGroupState
+from minikafka.coordinators.consumer_member import ConsumerMember
+from minikafka.wire.errors import Error, KafkaError
+
+try:
+    import re2
+except ImportError:
+    re2 = None
+
+MOST_REMEMBERED = 1000  # expressions
+
+
+@lru_cache(MOST_REMEMBERED)
+def compiled(pattern: str) -> Any:
+    """Errors: INVALID_REGULAR_EXPRESSION."""
+    if re2 is None:
+        why = "subscriptions by regular expression need the package google-re2: pip install google-re2"
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why)
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error.args[0].decode()}."
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
+
+
+def matching(pattern: str | None, image: Image) -> tuple[str, ...]:
+    """The topics whose whole name matches now. One that was stored, and can't be read here, matches nothing."""
+    if not pattern:
+        return ()
+    if pattern not in image.matches:
+        if len(image.matches) >= MOST_REMEMBERED:
+            image.matches.clear()
+        try:
+            expression = compiled(pattern)
+            image.matches[pattern] = tuple(sorted(filter(expression.fullmatch, image.topics)))
+        except KafkaError:
+            image.matches[pattern] = ()
+    return image.matches[pattern]
+
+
+def by_name(member: ConsumerMember, image: Image) -> ConsumerMember:
+    """The member as if it had named all topics that it subscribes to now."""
+    if not member.subscribed_topic_regex:
+        return member
+    names = {*member.subscribed_topic_names, *matching(member.subscribed_topic_regex, image)}
+    return replace(member, subscribed_topic_names=tuple(sorted(names)))
+
+
+def subscribed_topics(state: ConsumerGroupState, image: Image, without: Iterable[ConsumerMember] = ()) -> set[str]:
+    """The topics of a whole group, as far as others than these members subscribe to them."""
+    leavers = list(without)
+    gone = Counter(topic for member in leavers for topic in member.subscribed_topic_names)
+    topics = {topic for topic, count in state.subscribers.items() if count > gone[topic]}
+    gone = Counter(member.subscribed_topic_regex or "" for member in leavers)
+    for pattern, count in state.patterns.items():
+        if count > gone[pattern]:
+            topics.update(matching(pattern, image))
+    return topics

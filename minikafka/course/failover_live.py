@@ -1,0 +1,75 @@
+"""Lesson 10's real failover: brokers that are processes, a kafka-python producer, and kill -9 of the leader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minikafka.server.embedded import Served
+
+TOPIC = "orders"
+PATIENCE_SECONDS = 60
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other, and ends a process as hard with it
+
+
+def kill_the_leader(orders: int = 10) -> None:
+    """Sends so many orders, kills the leader's process, sends as many, reads all. Prints what each step found."""
+    from kafka import KafkaAdminClient, KafkaProducer
+    from kafka.admin import NewTopic
+
+    processes = ("--brokers", "3", "--processes")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Served(folder, options=processes) as served:
+        brokers = served.bootstrap.split(",")
+        admin = KafkaAdminClient(bootstrap_servers=brokers)
+        admin.create_topics([NewTopic(TOPIC, 1, 3, topic_configs={"min.insync.replicas": "2"})])
+        producer = KafkaProducer(bootstrap_servers=brokers)
+        before = acknowledged(producer, range(orders))
+        print(f"before the kill: {len(before)} orders acknowledged, offsets {before[0]} to {before[-1]}")
+        old = leader(admin)
+        os.kill(int((Path(folder) / f"broker-{old}.pid").read_text()), KILL)
+        after = acknowledged(producer, range(orders, 2 * orders))
+        print(f"after the kill:  {len(after)} orders acknowledged, offsets {after[0]} to {after[-1]}")
+        print(f"another broker leads: {leader(admin) not in (old, -1)}")
+        producer.close()
+        admin.close()
+        values = read(brokers, 2 * orders)
+        print(f"each order once and in order: {values == [b'order %d' % number for number in range(2 * orders)]}")
+
+
+def leader(admin: Any) -> int:
+    """The id of the broker that leads the topic, -1 for nobody."""
+    from kafka.errors import KafkaConnectionError
+
+    while True:
+        try:
+            [partition] = admin.describe_topics([TOPIC])[0]["partitions"]
+            return int(partition["leader_id"])
+        except KafkaConnectionError:  # it asked the broker that is down
+            continue
+
+
+def acknowledged(producer: Any, numbers: range) -> list[int]:
+    """The offsets of these orders, one after another."""
+    return [producer.send(TOPIC, value=b"order %d" % number).get(PATIENCE_SECONDS).offset for number in numbers]
+
+
+def read(brokers: list[str], count: int) -> list[bytes]:
+    """Values from the beginning of the topic, so many, and one more if there is one."""
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer = KafkaConsumer(bootstrap_servers=brokers, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(TOPIC, 0)])
+    values: list[bytes] = []
+    while len(values) < count or consumer.position(TopicPartition(TOPIC, 0)) < end(consumer):
+        values += [record.value for records in consumer.poll(timeout_ms=500).values() for record in records]
+    consumer.close()
+    return values
+
+
+def end(consumer: Any) -> int:
+    """The offset behind the topic's last record."""
+    found: int = consumer.end_offsets(consumer.assignment()).popitem()[1]
+    return found

@@ -1,0 +1,124 @@
+"""The playground: a cluster that one changes by hand while one looks, on a page of the site (playground.js).
+
+Nothing is kept here between two questions: a question says which run, with which changes, and maybe one more; so a link
+can hold it. The answer is what the theatre's player plays, as in a notebook (course/live.py). No ipywidgets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minikafka.course import levers
+from minikafka.course.live import placed
+from minikafka.course.live_run import Change, Reruns
+from minikafka.course.shop import CONFIGS, GROUP, MORE_PROTOCOLS, TOPIC, Shop
+from minikafka.simulation.cluster import Cluster
+from minikafka.trace import Event
+from minikafka.wire.errors import KafkaError
+
+SINCE_MS = 4000  # the picture begins when the group has settled
+SLOW_MS = 400  # for each record, instead of none
+LIMITS = {"partitions": (1, 12), "members": (1, 4), "per_second": (1, 50), "seconds": (10, 120), "seed": (0, 999_999)}
+
+
+class Settings(NamedTuple):
+    """protocol: one of MORE_PROTOCOLS. members: at first. per_second: orders sent. seconds: how long it runs."""
+
+    protocol: str = "range"
+    partitions: int = 6
+    members: int = 2
+    per_second: int = 10
+    seed: int = 7
+    seconds: int = 20
+
+
+def answer(question: str) -> str:
+    """JSON in, JSON out. settings and changes say which run; act (as a lever says it) and at_ms, what is to be changed.
+
+    ms: the moment to open at. The answer's page is there where the question says first.
+    """
+    asked = json.loads(question)
+    try:
+        settings = checked(asked.get("settings", {}))
+        runs = Reruns("rebalance", rerun_of(settings), code, names(settings), seed=settings.seed, since_ms=SINCE_MS)
+        changes = [Change(int(at_ms), str(what), str(who)) for at_ms, what, who in asked.get("changes", [])]
+        at_ms = asked.get("ms")
+        if "act" in asked:
+            runs.changes = changes
+            what, _, who = asked["act"].partition(" ")
+            at_ms = asked["at_ms"]
+            runs.press(what, who, at_ms)
+        else:
+            runs.show(changes)
+    except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
+        return json.dumps({"error": str(error)})
+    play = runs.picture.data(at_ms=at_ms) | {"flags": placed(runs.picture, runs.lines)}
+    return json.dumps({
+        "settings": settings._asdict(),
+        "changes": [change[:3] for change in runs.changes],
+        "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
+        "code": setup(settings),
+        "times": [scene["at"] for scene in runs.picture.scenes],
+        "play": play,
+        "page": runs.picture.page(at_ms=at_ms) if asked.get("first") else None,
+    })  # fmt: skip
+
+
+def checked(given: dict[str, Any]) -> Settings:
+    """ValueError: a setting of a link that makes no sense."""
+    settings = Settings(**given)
+    if settings.protocol not in MORE_PROTOCOLS:
+        raise ValueError(f"protocol is one of {', '.join(MORE_PROTOCOLS)}")
+    for name, (least, most) in LIMITS.items():
+        value = getattr(settings, name)
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"{name} is a whole number from {least} to {most}")
+    return settings
+
+
+def names(settings: Settings) -> list[str]:
+    return [f"consumer {letter}" for letter in "ABCD"[: settings.members]]
+
+
+def rerun_of(settings: Settings) -> Any:
+    """What runs the cluster from its beginning, with changes."""
+
+    def rerun(changes: Sequence[Change]) -> list[Event]:
+        end_ms = settings.seconds * 1000
+        with Cluster(seed=settings.seed, configs=CONFIGS) as cluster:
+            shop = Shop(cluster, settings.protocol, settings.partitions, settings.per_second)
+            for name in names(settings):
+                shop.join(name)
+                cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
+            for change in changes:
+                if not cluster.now_ms <= change.at_ms < end_ms:
+                    raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run on.")
+                cluster.run_ms(change.at_ms - cluster.now_ms)
+                if change.what == "add":
+                    shop.join(change.who)
+                else:
+                    levers.do(cluster, change, SLOW_MS, TOPIC)
+            cluster.run_ms(end_ms - cluster.now_ms)
+            return list(cluster.trace)
+
+    return rerun
+
+
+def code(change: Change) -> str:
+    """The line that does a change."""
+    return levers.line(change, "billing", SLOW_MS, TOPIC, [1])
+
+
+def setup(settings: Settings) -> list[str]:
+    """The lines that make this cluster."""
+    options = ", ".join(f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items())
+    every_s, members = f"{1 / settings.per_second:.3g}", f"# {settings.members} times, one after the other"
+    return [
+        f"cluster = Cluster(seed={settings.seed})",
+        f'cluster.create_topic("{TOPIC}", partitions={settings.partitions})',
+        f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order every {every_s} s",
+        f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}", {options}))  {members}',
+        f"cluster.run(seconds={settings.seconds})",
+    ]

@@ -1,0 +1,172 @@
+"""What lesson 09 runs and reads: a topic with replicas, described as Kafka's tool does it, and what was lost."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from minikafka.cluster.metadata import NO_LEADER, Partition
+from minikafka.faults import Crash, Cut, Fault, Freeze
+from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.producer_handle import ProducerHandle
+from minikafka.trace import Event
+from minikafka.wire.errors import KafkaError
+
+TOPIC = "orders"
+BEGINS_MS, EVERY_MS, ORDERS, AFTER_S = 5000, 10, 5, 40  # of the story of exercise 2
+CRASHES_AT_MS = (5015, 5030)
+
+
+def three_brokers(seed: int = 1, min_insync_replicas: int = 2, faults: Sequence[Fault] = ()) -> Cluster:
+    """Three brokers, and orders with a replica on each."""
+    return _with_orders(Cluster(brokers=3, seed=seed, faults=faults), min_insync_replicas)
+
+
+def five_brokers() -> Cluster:
+    """Five brokers, and orders on 3, 4 and 5. So two of its brokers may die, and the cluster still decides things."""
+    return _with_orders(Cluster(brokers=5, seed=5), 2)
+
+
+def _with_orders(cluster: Cluster, min_insync_replicas: int) -> Cluster:
+    cluster.create_topic(TOPIC, replication_factor=3, configs={"min.insync.replicas": min_insync_replicas})
+    cluster.run(seconds=1)
+    return cluster
+
+
+# -- looking
+
+
+def partition_of(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> Partition:
+    """A partition as the brokers know it."""
+    found: Partition = cluster._topics._described(topic, number)
+    return found
+
+
+def described(cluster: Cluster, topic: str = TOPIC) -> str:
+    """What `kafka-topics.sh --describe` prints of a topic. Tabs are spaces here."""
+    image = next(each for each in cluster._brokers.values() if each.state == "up").broker.image
+    found, configs = image.topics[topic], image.configs.get((2, topic), {})
+    head = {
+        "Topic": topic,
+        "TopicId": urlsafe_b64encode(found.topic_id).rstrip(b"=").decode(),
+        "PartitionCount": len(found.partitions),
+        "ReplicationFactor": len(found.partitions[0].replicas),
+        "Configs": ",".join(f"{name}={value}" for name, value in sorted(configs.items())),
+    }
+    rows = [line(topic, number, partition) for number, partition in sorted(found.partitions.items())]
+    return "\n".join(["\t".join(f"{name}: {value}" for name, value in head.items()), *rows]).expandtabs(2)
+
+
+def line(topic: str, number: int, partition: Partition) -> str:
+    """A partition's line: the columns of org.apache.kafka.tools.TopicCommand."""
+    columns = {
+        "Topic": topic,
+        "Partition": number,
+        "Leader": "none" if partition.leader == NO_LEADER else partition.leader,
+        "Replicas": _listed(partition.replicas),
+        "Isr": _listed(partition.isr),
+        "Elr": _listed(partition.eligible_leader_replicas),
+        "LastKnownElr": _listed(partition.last_known_elr),
+    }
+    return "\t" + "\t".join(f"{name}: {value}" for name, value in columns.items())
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
+    """One line a replica: where its log ends, and the high watermark as its broker knows it."""
+    partition, lines = partition_of(cluster, topic, number), []
+    for broker in partition.replicas:
+        process = cluster._brokers[broker]
+        role = "leader" if broker == partition.leader else "follower"
+        replica = process.broker.replicas.find(topic, number)
+        if process.state == "down" or replica is None:
+            lines.append(f"broker {broker}  {role:8}  {process.state}")
+        else:
+            offsets = f"log end offset {replica.log.log_end_offset}, high watermark {replica.high_watermark}"
+            frozen = " (frozen)" if process.state == "frozen" else ""
+            lines.append(f"broker {broker}  {role:8}  {offsets}{frozen}")
+    return "\n".join(lines)
+
+
+def followers(cluster: Cluster) -> list[int]:
+    """The brokers that follow the leader of orders, in the order of its replicas."""
+    partition = partition_of(cluster)
+    return [broker for broker in partition.replicas if broker != partition.leader]
+
+
+def read(cluster: Cluster) -> list[str]:
+    """The values that a consumer of orders gets, from the oldest record on."""
+    return [str(record.value, "utf-8") for record in cluster.records(TOPIC)]
+
+
+# -- answers, computed from the trace
+
+
+def waited_s(trace: Iterable[Event]) -> float:
+    """From the last batch that was sent for the first time to its acknowledgement, in virtual seconds."""
+    events = list(trace)
+    sent_ms = [event.at for event in events if event.kind == "BatchSent" and event.detail["attempt"] == 1][-1]
+    heard_ms = [event.at for event in events if event.kind == "RecordsAcknowledged"][-1]
+    return (heard_ms - sent_ms) / 1000
+
+
+# -- exercise 2
+
+
+def five_orders(faults: Sequence[Fault], acks: int | str = 1, seed: int = 0, min_insync_replicas: int = 2) -> Cluster:
+    """The story of exercise 2, from 5 s on: five orders, one every 10 ms, and a minute for the cluster to settle."""
+    cluster = three_brokers(seed, min_insync_replicas, faults)
+    shop = cluster.producer(client_id="shop", acks=acks)
+    cluster.run_ms(max(0, BEGINS_MS - cluster.now_ms))  # a fault may have held up the topic
+    send(cluster, shop)
+    cluster.run(seconds=AFTER_S)
+    return cluster
+
+
+def send(cluster: Cluster, shop: ProducerHandle) -> None:
+    """The five orders."""
+    for number in range(ORDERS):
+        shop.send(TOPIC, value=f"order {number}")
+        cluster.run_ms(EVERY_MS)
+
+
+def acknowledged(cluster: Cluster) -> list[str]:
+    """The orders of which the shop has heard that they are done."""
+    done = [future for future in cluster.futures if future.is_done and future.exception is None]
+    return [f"order {cluster.futures.index(future)}" for future in done]
+
+
+def lost(cluster: Cluster) -> list[str] | None:
+    """The orders that were acknowledged and that no consumer will get any more; None while nobody leads."""
+    try:
+        leader = partition_of(cluster).leader
+        if leader == NO_LEADER or cluster._brokers[leader].state != "up":
+            return None
+        there = read(cluster)
+    except KafkaError:
+        return None
+    return [order for order in acknowledged(cluster) if order not in there]
+
+
+def plans() -> list[list[Fault]]:
+    """Where the search looks: broker 1 crashes or loses power, at one of two moments; before that nothing, or one
+    follower stands still or is cut off from broker 1 for three seconds.
+    """
+    before: list[list[Fault]] = [[]]
+    for follower in (2, 3):
+        before.append([Freeze(follower, at_ms=5005, for_ms=3000)])
+        before.append([Cut(1, follower, at_ms=5005, for_ms=3000)])
+    crashes = [
+        Crash(1, at_ms=at_ms, restart_after_ms=20_000, power=power)
+        for at_ms, power in product(CRASHES_AT_MS, (False, True))
+    ]
+    return sorted(([*first, crash] for first, crash in product(before, crashes)), key=len)
+
+
+def search(acks: int | str, min_insync_replicas: int = 2) -> list[list[Fault]]:
+    """The plans that lose an acknowledged order, the shortest first."""
+    return [plan for plan in plans() if lost(five_orders(plan, acks, min_insync_replicas=min_insync_replicas))]

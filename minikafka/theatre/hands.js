@@ -1,0 +1,99 @@
+// Hands on a live run: what is clicked or dragged goes to the kernel, with the moment that is shown (course/live.py).
+// A lever that is dragged (onto) takes its place on one of the things whose names begin so. It can also be picked up by
+// a click and put down by another, or moved by the arrow keys.
+
+const ANSWER_MS = 4000, PICKED = 'Now click on its new place; or use ← →, and Enter. Escape lets go.';
+let asked = 0, held = null;
+
+// The levers stand in the cell of this frame; none in a saved page.
+const beside = name => cellAround('.jp-Cell, .cell')?.querySelector(`.minikafka-${name}`);
+
+function lever(node, s) {
+  const names = { 'data-act': s.act, role: 'button', tabindex: '0', 'aria-label': s.tip || s.act };
+  if (s.act) for (const name in names) node.setAttribute(name, names[name]);
+  else if (node.dataset.act) Object.keys(names).forEach(name => node.removeAttribute(name));
+  node.toggleAttribute('data-onto', Boolean(s.onto));
+}
+
+function act(words, onto) {
+  const field = beside('act')?.querySelector('input');
+  pause();
+  if (!field) { say('Run this cell again: the levers need its kernel.'); return; }
+  field.value = JSON.stringify({ act: words, onto, at: steps[cursor].at, turn: Date.now() });
+  for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+  at('stage').setAttribute('aria-busy', 'true');
+  clearTimeout(asked);
+  asked = setTimeout(() => say('No answer yet. If the kernel is not busy, run this cell again.'), ANSWER_MS);
+}
+
+function say(words) {
+  at('stage').removeAttribute('aria-busy');
+  at('said').classList.add('note');
+  at('sentence').textContent = words;
+}
+
+// -- dragging
+
+const middle = node => { const { left, width } = node.getBoundingClientRect(); return left + width / 2; };
+
+function pick(node) {
+  const { shape } = elements[node.dataset.shape], places = new Map();
+  for (const each of elements) {
+    const name = each.node.style.display === 'none' ? '' : each.shape?.same || '';
+    if (name.startsWith(`${shape.onto}/`) && !places.has(name)) places.set(name, { name, box: boxOf(each.node), x: middle(boxOf(each.node)) });
+  }
+  pause();
+  if (!places.size) return;
+  held = { node, act: shape.act, home: middle(node), places: [...places.values()].sort((one, other) => one.x - other.x), place: null };
+  node.classList.add('held');
+}
+
+function aim(place) {
+  held.place?.box.classList.remove('aimed');
+  held.place = place;
+  place.box.classList.add('aimed');
+  held.node.style.translate = `${place.x - held.home}px`;
+}
+
+const nearest = x => held.places.reduce((best, place) => (Math.abs(place.x - x) < Math.abs(best.x - x) ? place : best));
+
+function drop(takes) {
+  const { node, place, act: words } = held;
+  held = null;
+  node.style.translate = '';
+  node.classList.remove('held');
+  place?.box.classList.remove('aimed');
+  if (takes && place) act(words, place.name);
+  else show(cursor, false);
+}
+
+const drawing = at('drawing');
+drawing.addEventListener('pointerdown', event => {
+  const node = event.target.closest('[data-onto]');
+  if (held && event.target !== held.node) { aim(nearest(event.clientX)); drop(true); }
+  else if (node && !held) { pick(node); if (held) held.from = event.clientX; drawing.setPointerCapture(event.pointerId); }
+});
+drawing.addEventListener('pointermove', event => {
+  if (held && (held.place || Math.abs(event.clientX - held.from) > 4) && event.buttons) aim(nearest(event.clientX));
+});
+drawing.addEventListener('pointerup', () => {
+  if (held?.place) drop(true);
+  else if (held) say(PICKED);
+});
+
+drawing.addEventListener('click', event => {
+  const clicked = event.target.closest('[data-act]');
+  if (clicked && !clicked.hasAttribute('data-onto')) act(clicked.dataset.act);
+});
+
+drawing.addEventListener('keydown', event => {
+  const node = event.target.closest('[data-act]'), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], pressed = ' Enter'.includes(event.key);
+  if (held && event.key === 'Escape') drop(false);
+  else if (held && step) aim(held.places[held.places.indexOf(held.place ?? nearest(held.home)) + step] ?? held.place ?? held.places[0]);
+  else if (held && pressed) drop(true);
+  else if (node && pressed && node.hasAttribute('data-onto')) { pick(node); say(PICKED); }
+  else if (node && pressed) act(node.dataset.act);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+});

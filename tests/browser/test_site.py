@@ -1,0 +1,234 @@
+"""`make site`: the course as static files, in Chromium, from a file server under a sub-path, without a network."""
+
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from minikafka.course import site
+from minikafka.course.lessons import solutions
+from tests.browser.jupyter import AXE
+from tests.browser.site import MEGABYTE, SUB_PATH, Notebook, Tab, chromium, playground, served, size
+from tests.simulation import lesson_traces, scenario
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
+    pytest.mark.skipif(not shutil.which("npm"), reason="needs npm, once, to fetch Pyodide"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+FLAGS = "document.querySelector('#stage iframe').contentDocument.querySelectorAll('#ticks .flag').length"
+NO_STACK_SWITCHING = "delete WebAssembly.Suspending; delete WebAssembly.promising;"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The folder that the file server serves; the site is in some/where."""
+    root = tmp_path_factory.mktemp("host")
+    folder = root / SUB_PATH.strip("/")
+    site.write(folder)
+    return root
+
+
+@pytest.fixture(scope="module")
+def folder(root):
+    return root / SUB_PATH.strip("/")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def tab(root, browser):
+    with served(root) as address:
+        tabs = []
+
+        def new(before=""):
+            tabs.append(Tab(browser, address, before))
+            return tabs[-1]
+
+        yield new
+        for each in tabs:
+            each.close()
+        assert [each.outside for each in tabs] == [[] for _ in tabs]
+
+
+class Links(HTMLParser):
+    """What a page leads to, and what can be led to in it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.found, self.ids = [], set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.found += [given[name] for name in ("href", "src") if given.get(name)]
+        self.ids.add(given.get("id"))
+
+
+def test_the_whole_folder_fits_sixty_megabytes_and_the_gallery_ten(folder):
+    print(f"the site: {size(folder):.1f} MB; the gallery: {size(folder / 'gallery'):.1f} MB")
+    assert size(folder) <= 60 and size(folder / "gallery") <= 10
+
+
+def test_every_link_is_relative_and_leads_to_a_file_of_the_site(folder):
+    pages = {path: Links(path) for path in folder.rglob("*.html") if "lab" not in path.relative_to(folder).parts}
+    assert len(pages) > 40
+    wrong = []
+    for path, links in pages.items():
+        for link in links.found:
+            if link.startswith("data:") or link == "#":
+                continue
+            there = urlsplit(urljoin(path.as_uri(), link))
+            target = Path(unquote(there.path))
+            known = pages.get(target)
+            if (
+                urlsplit(link).scheme
+                or not target.is_file()
+                or (known and there.fragment and not (there.fragment in known.ids or there.fragment.isdigit()))
+            ):
+                wrong.append((path.name, link))
+    assert wrong == []
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(site.Problem, match="holds other files"):
+        site.write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    "path", ["index.html", "gallery/index.html", "lessons/05_consumer_groups.html", "glossary.html"]
+)
+def test_axe_finds_nothing_serious_on_the_pages(tab, path):
+    page = tab().open(path)
+    assert serious(page) == []
+
+
+def serious(page):
+    page.evaluate(AXE)
+    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")]
+
+
+def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
+    one = tab()
+    page = playground(one)
+    inside = page.frame_locator("#stage iframe")
+    for number, act in enumerate(["freeze consumer A", "add", "crash consumer B"]):
+        inside.locator("body").press("ArrowRight")
+        inside.locator(f'#drawing [data-act="{act}"]:visible').first.click()
+        page.wait_for_function(f"n => {FLAGS} > n", arg=number, timeout=60_000)
+    megabytes = one.loaded / MEGABYTE
+    print(f"live after {megabytes:.1f} MB")
+    assert megabytes <= 20
+    assert 'cluster.crash("consumer B")' in page.text_content("#code")
+    inside.locator("#text").click()
+    assert inside.locator("tbody tr").count() > 3
+    assert one.errors == [] and serious(page) == []
+
+
+def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
+    page = playground(tab())
+    inside = page.frame_locator("#stage iframe")
+    page.select_option("#protocol", "cooperative-sticky")
+    page.wait_for_function(
+        "() => document.querySelector('#code').textContent.includes('cooperative-sticky')", timeout=60_000
+    )
+    for _ in range(3):
+        inside.locator("body").press("ArrowRight")
+    inside.locator('#drawing [data-act="freeze consumer A"]:visible').first.click()
+    page.wait_for_function(f"() => {FLAGS} > 0", timeout=60_000)
+    inside.locator("body").press("ArrowRight")
+    page.click("#link")
+    other = playground(tab(), page.evaluate("location.hash"))
+    there = other.frame_locator("#stage iframe")
+    for element in ("#time", "#sentence", "#number", "#scenario"):
+        assert there.locator(element).text_content() == inside.locator(element).text_content()
+    assert other.text_content("#code") == page.text_content("#code")
+
+
+def test_a_browser_without_stack_switching_is_told_so_and_the_gallery_plays(tab):
+    one = tab(before=NO_STACK_SWITCHING)
+    page = one.open("playground.html")
+    page.wait_for_function("() => document.querySelector('#status').textContent.includes('lacks WebAssembly')")
+    assert "gallery" in page.text_content("#status")
+    one.open("gallery/index.html")
+    page.locator("li a").first.click()
+    before = page.locator("#number").text_content()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#number").text_content() != before
+
+
+PYTHON = """async at => {
+  const { loadPyodide } = await import(`${at}/python/pyodide.mjs`);
+  const lockFileURL = `${at}/python/lab-lock.json`;
+  const { packages } = await (await fetch(lockFileURL)).json();
+  window.python = await loadPyodide({ lockFileURL, packages: Object.keys(packages) });
+}"""
+
+
+@pytest.fixture(scope="module")
+def python(root, browser):
+    """Runs code with Python in a page; its value comes back as JSON."""
+    with served(root) as address:
+        one = Tab(browser, address)
+        page = one.open("wheel.html")  # a page that isn't there has no policy, either
+        page.evaluate(PYTHON, address)
+
+        def run(code):
+            return json.loads(page.evaluate("code => window.python.runPythonAsync(code)", code))
+
+        yield run
+        one.close()
+
+
+def test_a_run_with_faults_has_the_same_trace_in_the_browser(python):
+    source = Path(scenario.__file__).read_text(encoding="utf-8")
+    code = f"import json\nnames = {{'__name__': 'scenario', '__file__': '/scenario.py'}}\nexec({source!r}, names)\n"
+    assert python(code + "json.dumps(names['digest'](7))") == scenario.digest(7)
+
+
+@pytest.mark.parametrize("number", lesson_traces.LESSONS)
+def test_every_trace_of_a_simulated_lesson_is_the_same_in_the_browser(python, number):
+    source = Path(lesson_traces.__file__).read_text(encoding="utf-8")
+    code = f"import json\nnames = {{}}\nexec({source!r}, names)\njson.dumps(names['digests']({number!r}))"
+    traces, pictures = python(code)
+    assert len(traces) > 0
+    assert (traces, pictures) == lesson_traces.digests(number)
+
+
+@pytest.mark.parametrize("name", ["00_start_here", "02_partitions_and_keys", "06_rebalancing"])
+def test_a_lesson_runs_from_top_to_bottom_in_a_tab(tab, name):
+    book = Notebook(tab(), f"{name}.ipynb")
+    shown = book.run_all()
+    assert [text for text in shown if text.startswith("error")] == []
+    assert sum(bool(text) for text in shown) >= 3
+
+
+def test_an_exercise_is_judged_in_a_tab_and_a_reload_keeps_the_learners_copy(tab):
+    book = Notebook(tab(), "02_partitions_and_keys.ipynb")
+    exercise, check = book.cell("def my_partition("), book.cell("check(1, my_partition)")
+    book.run(book.cell("from minikafka import Cluster"))
+    book.write(exercise, "def my_partition(key, all_partitions, available):\n    return 0")
+    book.run(exercise)
+    assert "Not yet" in book.run(check)
+    book.write(exercise, "def my_partition(key, all_partitions, available):\n    while True:\n        pass")
+    book.run(exercise)
+    assert "A loop that never ends?" in book.run(check)
+    mine = "from minikafka.clients.partitioners import murmur2\n" + solutions("02")["1"]
+    book.write(exercise, mine)
+    book.run(exercise)
+    assert "Right:" in book.run(check)
+    book.save()
+    book.reload()
+    assert book.source(exercise) == mine

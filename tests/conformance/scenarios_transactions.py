@@ -1,0 +1,171 @@
+"""A transaction in its partitions: batches, markers, who reads what meanwhile (see same_answers.py).
+
+No coordinator knows of these transactions: Apache Kafka is told not to ask it (LIKE_OURS).
+"""
+
+from minikafka.coordinators.groups import partition_for
+from minikafka.wire.errors import Error
+from tests.conformance.raw import batch
+from tests.conformance.scenarios_groups import find
+from tests.conformance.scenarios_offsets import committing, fetching
+
+ONE, TWO = 70_001, 70_002  # producer ids
+
+
+def send(side, what, producer, sequence, *versions, epoch=0, transactional=True, transactional_id="t", partition=0):
+    fields = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
+    records = batch(f"{what}".encode(), transactional=transactional, **fields)
+    topics = [{"name": side.name, "partition_data": [{"index": partition, "records": records}]}]
+    asked = {"transactional_id": transactional_id, "acks": -1, "timeout_ms": 5000, "topic_data": topics}
+    side.ask(what, "Produce", *(versions or (9,)), **asked)
+
+
+def end(side, what, producer, committed, *versions, epoch=0, coordinator_epoch=0, topic=None, partitions=(0,), **more):
+    topics = [{"name": topic or side.name, "partition_indexes": list(partitions)}]
+    marker = {"producer_id": producer, "producer_epoch": epoch, "transaction_result": committed, "topics": topics}
+    marker |= {"coordinator_epoch": coordinator_epoch} | more
+    side.ask(what, "WriteTxnMarkers", *(versions or (1,)), markers=[marker])
+
+
+def look(side, what, *offsets):
+    """What readers of both kinds see, where it ends for them, and what is known of the producers."""
+    for offset in offsets or (0,):
+        for level in (0, 1):
+            side.fetch(f"{what}, from {offset}, level {level}", offset, isolation_level=level)
+            side.offsets(f"{what}, from {offset}, level {level}", -1, 2, 8, isolation_level=level)
+    side.ask(f"{what}: producers", "DescribeProducers", topics=[{"name": side.name, "partition_indexes": [0]}])
+
+
+def a_transaction_in_a_partition(side):
+    side.create_topic()
+    send(side, "plain", -1, -1, transactional=False, transactional_id=None)
+    send(side, "one", ONE, 0)
+    send(side, "two", TWO, 5)
+    look(side, "open")
+    send(side, "one again", ONE, 1)
+    send(side, "the same again", ONE, 1)
+    send(side, "a gap", ONE, 5)
+    send(side, "without the bit", ONE, 2, transactional=False)
+    send(side, "without a transactional id", ONE, 2, transactional_id=None)
+    end(side, "one aborts", ONE, False)
+    look(side, "one aborted", 0, 2, 4)
+    end(side, "two commits", TWO, True)
+    look(side, "two committed", 0, 1, 2, 4, 5, 6)
+    send(side, "outside of a transaction", ONE, 2, transactional=False)
+    send(side, "a new transaction", ONE, 3)
+    end(side, "it aborts", ONE, False)
+    look(side, "all ended", 0, 4, 7, 8)
+
+
+def who_may_end_a_transaction(side):
+    side.create_topic(partitions=2)
+    end(side, "of nobody", ONE, True, 1, 2)
+    send(side, "epoch 3", ONE, 0, epoch=3)
+    send(side, "epoch 2", ONE, 1, epoch=2)
+    end(side, "by epoch 2", ONE, True, epoch=2)
+    end(side, "by coordinator epoch 5", ONE, True, epoch=3, coordinator_epoch=5)
+    end(side, "by coordinator epoch 4", ONE, True, epoch=3, coordinator_epoch=4)
+    end(side, "by a newer epoch", ONE, False, epoch=4, coordinator_epoch=5)
+    send(side, "epoch 3 goes on", ONE, 1, epoch=3)
+    send(side, "epoch 4", ONE, 0, epoch=4)
+    v2 = {"coordinator_epoch": 5, "transaction_version": 2}
+    end(side, "v2 with the same epoch", ONE, True, 2, epoch=4, **v2)
+    end(side, "v2 with the next epoch", ONE, True, 2, epoch=5, **v2)
+    end(side, "v2 once more", ONE, True, 2, epoch=5, **v2)
+    send(side, "the next epoch", ONE, 0, epoch=5)
+    send(side, "a second of the last epoch", TWO, 0, epoch=32_767)
+    end(side, "v2 with the last epoch", TWO, True, 2, epoch=32_767, **v2)
+    look(side, "after all")
+    end(side, "unknown topic", ONE, True, topic=side.name + ".none")
+    end(side, "unknown partition", ONE, True, epoch=5, partitions=(0, 1, 7))
+    side.ask("no markers", "WriteTxnMarkers", markers=[])
+    for what, topic, partitions in (
+        ("unknown partition", side.name, [1, 7]),
+        ("unknown topic", side.name + ".none", [0]),
+        ("illegal topic", "a b", [0]),
+        ("no partitions", side.name, []),
+    ):
+        asked = [{"name": topic, "partition_indexes": partitions}]
+        side.ask(f"{what}: producers", "DescribeProducers", topics=asked)
+
+
+def pending(side, what, producer, *places, versions=(0, 5), epoch=0, **more):
+    asked = {"transactional_id": "t", "producer_id": producer, "producer_epoch": epoch}
+    side.ask(what, "TxnOffsetCommit", *versions, **committing(side, *places) | asked | more)
+
+
+def offsets_in_a_transaction(side):
+    side.create_topic(partitions=3)
+    find(side)
+
+    def see(what):
+        for stable in (False, True):
+            side.ask(f"{what}, stable {stable}", "OffsetFetch", 7, **fetching(side, 0, 1, 2), require_stable=stable)
+            groups = [{"group_id": side.name, "topics": None}]
+            side.ask(f"{what}, stable {stable}, all", "OffsetFetch", 8, groups=groups, require_stable=stable)
+
+    of = {"topic": "__consumer_offsets", "partitions": (partition_for(side.name, 5),)}
+    side.ask("plain", "OffsetCommit", 5, **committing(side, (0, 5), (1, 5)))
+    pending(side, "pending", ONE, (0, 9), (2, 9, "note"))
+    see("pending")
+    end(side, "aborted", ONE, False, **of)
+    see("aborted")
+    pending(side, "pending again", ONE, (0, 10), (2, 10))
+    side.ask("meanwhile", "OffsetCommit", 5, **committing(side, (0, 7)))
+    pending(side, "of another producer", TWO, (2, 11))
+    end(side, "the other commits", TWO, True, **of)
+    see("the other committed")
+    end(side, "committed", ONE, True, 1, 2, **of)
+    see("committed")
+    pending(side, "a newer epoch", ONE, (0, 12), epoch=2)
+    pending(side, "an older epoch", ONE, (0, 13), epoch=1)
+    end(side, "by an older epoch", ONE, True, epoch=1, **of)
+    end(side, "by a newer epoch", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    end(side, "by an older coordinator", ONE, True, epoch=3, coordinator_epoch=1, **of)
+    see("at last")
+    pending(side, "unknown partition", ONE, (9, 1), epoch=3)
+    pending(side, "long note", ONE, (0, 1, "x" * 4097), (1, 2), epoch=3)
+    end(side, "without the note", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    for what, who in {
+        "a generation": {"generation_id": 1},
+        "a member": {"member_id": "who"},
+        "an instance": {"group_instance_id": "who"},
+        "no group": {"group_id": ""},
+    }.items():
+        pending(side, what, ONE, (0, 1), epoch=3, versions=(3, 4), **who)
+        end(side, f"after {what}", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    pending(side, "to be deleted", ONE, (0, 20), epoch=3)
+    topics = [{"name": side.name, "partitions": [{"partition_index": 0}, {"partition_index": 1}]}]
+    side.ask("delete", "OffsetDelete", group_id=side.name, topics=topics)
+    see("deleted")
+    end(side, "after the deletion", ONE, True, epoch=3, coordinator_epoch=2, **of)
+    see("after all")
+
+
+def a_transactional_id_that_nobody_has(side):
+    """Here the coordinator is asked, which knows none of it."""
+    side.create_topic()
+    find(side)
+    nobody = {"transactional_id": side.name, "producer_id": ONE, "producer_epoch": 0}
+    side.until(Error.NONE, "FindCoordinator", 3, key=side.name, key_type=1)
+    side.until(Error.INVALID_PRODUCER_ID_MAPPING, "EndTxn", 3, **nobody, committed=True)
+    side.ask("ends", "EndTxn", **nobody, committed=True)
+    side.ask("a group", "AddOffsetsToTxn", **nobody, group_id=side.name)
+    here, nowhere = {"name": side.name, "partitions": [0]}, {"name": f"{side.name}-x", "partitions": [0]}
+    for what, topics in {"joins": [here], "joins nowhere": [here, nowhere]}.items():
+        of = {f"v3_and_below_{name}": value for name, value in (nobody | {"topics": topics}).items()}
+        side.ask(what, "AddPartitionsToTxn", 0, 3, **of)
+    side.ask("verified", "AddPartitionsToTxn", 4, 5, transactions=[nobody | {"topics": [here], "verify_only": True}])
+    side.ask("described", "DescribeTransactions", transactional_ids=[side.name, ""])
+    side.ask("listed", "ListTransactions", state_filters=["Sleeping", "Ongoing"], producer_id_filters=[ONE])
+    for timeout_ms in (0, 900_001):
+        asked = {"transactional_id": side.name, "transaction_timeout_ms": timeout_ms}
+        side.ask(f"for {timeout_ms} ms", "InitProducerId", **asked)
+
+
+SCENARIOS = (
+    a_transaction_in_a_partition,
+    who_may_end_a_transaction,
+    offsets_in_a_transaction,
+    a_transactional_id_that_nobody_has,
+)

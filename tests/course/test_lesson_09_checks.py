@@ -1,0 +1,124 @@
+"""Lesson 09's checks beside tests/course/wrong_answers: the solutions, stubs, and the oracle beside our own leader."""
+
+import random
+
+import pytest
+
+from minikafka.clock import Now
+from minikafka.cluster.metadata import Partition
+from minikafka.cluster.replica import Replica
+from minikafka.course import lessons, replica_runs
+from tests.course.answers import solution, verdict
+
+checks = lessons.lesson("09")._module
+
+
+def test_the_solution_of_exercise_1_is_right():
+    said = verdict("09", 1, solution("09", 1, "my_leader"))
+    assert said.right and "(612 scenarios tried)" in str(said)
+    assert str(said).splitlines()[1:] == [
+        "  1  the high watermark, while all are in sync",
+        "  2  who leaves the ISR, and what counts without it",
+        "  3  who comes back, and that nothing new counts while too few are in sync",
+    ]
+
+
+def test_the_solution_of_exercise_2_is_right():
+    said = verdict("09", 2, solution("09", 2, "plan"))
+    assert said.right, said
+
+
+def test_a_stub_is_not_an_attempt():
+    def my_leader(history, followers, min_insync_replicas, lag_time_max_ms):
+        """..."""
+        ...
+
+    assert not verdict("09", 1, my_leader).attempted
+    assert not verdict("09", 2, ...).attempted
+    assert not verdict("09", 2, None).attempted
+
+
+def test_what_raises_or_never_ends_is_told():
+    def endless(history, followers, min_insync_replicas, lag_time_max_ms):
+        while True:
+            pass
+
+    def raises(history, followers, min_insync_replicas, lag_time_max_ms):
+        return history["append"]
+
+    assert "it had not come back after 2 s" in str(verdict("09", 1, endless))
+    assert "it raised TypeError" in str(verdict("09", 1, raises))
+    assert "not my_leader" in str(verdict("09", 1, 5))
+
+
+class Fields:
+    """Of a log, what a leader's replica asks for; and nobody who hears of it."""
+
+    def __init__(self):
+        self.log_start_offset = self.log_end_offset = 0
+        self.epochs = self.producers = self
+        self.entries = []
+        self.trace = None
+
+    def first_unstable_offset(self, high_watermark):
+        """No transactions."""
+
+    def high_watermark_advanced(self, replica, size_bytes):
+        """Nobody waits."""
+
+
+def our_leader(history, followers, min_insync_replicas, lag_time_max_ms):
+    """The same steps, taken by our broker's own replica."""
+    log, everybody = Fields(), (1, *followers)
+    replica = Replica(bytes(16), Partition(everybody, everybody, 1, 0, 0), log, 1, log)
+    replica.min_insync_replicas = min_insync_replicas
+    for broker in followers:
+        replica.follower_fetched(broker, 0, Now(0, 0))
+    found = []
+    for at_ms, kind, *more in history:
+        now = Now(at_ms, at_ms)
+        if kind == "append":
+            log.log_end_offset += more[0]
+        elif kind == "fetch":
+            replica.follower_fetched(more[0], more[1], now)
+        isr = set(replica.partition.isr)
+        wanted = replica.wanted_isr(now, lag_time_max_ms)
+        kept = (isr & wanted) if kind == "look" else isr
+        joined = {more[0]} & wanted if kind == "fetch" else set()
+        replica.partition = Partition(everybody, tuple(sorted(kept | joined)), 1, 0, 0)
+        replica.advance_high_watermark()
+        found.append((replica.high_watermark, sorted(replica.partition.isr)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_exercises_leader_counts_as_our_brokers_does(seed):
+    """But for followers that never reach a log end that moves on, which the exercise leaves out."""
+    history, *rest = checks.a_history(random.Random(seed))
+    reached = [step for step in history if step[1] != "fetch" or at_the_end(history, step)]
+    assert checks.kafkas_leader(reached, *rest) == our_leader(reached, *rest)
+
+
+def at_the_end(history, step):
+    return step[3] == sum(each[2] for each in history[: history.index(step)] if each[1] == "append")
+
+
+def test_what_the_exercise_calls_gone_is_what_no_consumer_gets():
+    plan = solution("09", 2, "plan")
+    cluster = replica_runs.five_orders(plan, acks=1)
+    assert replica_runs.lost(cluster) == ["order 1"]
+    assert "order 1" not in replica_runs.read(cluster) and "order 1" in replica_runs.acknowledged(cluster)
+
+
+def test_with_acks_all_none_of_the_plans_loses_an_order():
+    assert replica_runs.search("all", min_insync_replicas=2) == []
+    assert [len(plan) for plan in replica_runs.search(1)] == [2, 2, 2, 2]
+
+
+def test_the_controllers_of_the_check_differ_and_broker_1_leads():
+    controllers = set()
+    for seed in checks.SEEDS:
+        cluster = replica_runs.three_brokers(seed)
+        assert replica_runs.partition_of(cluster).replicas == (1, 2, 3)
+        controllers.add([event.node for event in cluster.trace if event.kind == "ControllerElected"][-1])
+    assert len(controllers) == 3

@@ -1,0 +1,87 @@
+"""Lesson 11's checks: the solution passes, and what is no answer is met calmly. (Wrong answers: wrong_answers/.)"""
+
+import pytest
+
+from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.course.lessons import lesson
+from minikafka.course.quorum_runs import five_brokers, image_of, metadata_log
+from tests.course.answers import solution, verdict
+
+CHECKS = lesson("11")._module
+
+
+def test_the_solution_is_right_on_every_rung():
+    said = verdict("11", 1, solution("11", 1, "my_image"))
+    assert said.right and len(said.lines) == 4, said
+
+
+def test_what_runs_in_the_lesson_until_the_exercise_is_solved_is_right_too():
+    assert verdict("11", 1, image_of).right
+
+
+def as_image(image):
+    """A broker's image, in the form of the exercise."""
+    brokers = {broker.broker_id: "fenced" if broker.fenced else "unfenced" for broker in image.brokers.values()}
+    states = {
+        (topic, number): {"leader": each.leader, "leader_epoch": each.leader_epoch, "isr": list(each.isr)}
+        for topic, number, each in image.all_partitions()
+    }
+    return {"brokers": brokers, "partitions": states}
+
+
+def test_from_a_real_log_the_image_is_that_of_the_brokers():
+    with five_brokers() as cluster:
+        cluster.crash(4)
+        cluster.run(seconds=20)
+        cluster.restart(4)
+        cluster.create_topic("payments", 2, replication_factor=3)
+        cluster.delete_topic("payments")
+        cluster.create_topic("payments", replication_factor=2)
+        cluster.run(seconds=20)
+        log = metadata_log(cluster)
+        for process in cluster._brokers.values():
+            assert image_of([], log, len(log)) == as_image(process.broker.image)
+
+
+def test_kip_497_a_change_that_names_a_leader_is_a_new_leadership_even_of_the_same():
+    """As minikafka's own image has it."""
+    for _, log, high_watermark in CHECKS.NAMED_PARTITIONS.values():
+        image = Image()
+        for offset, name, fields in log:
+            if name.endswith("PartitionRecord") or name in ("TopicRecord", "PartitionChangeRecord"):
+                lists = {"replicas": fields.get("isr")} if name == "PartitionRecord" else {}
+                image.apply(offset, MetadataRecord(name, 0, {"partition_epoch": 0, **fields, **lists}))
+        assert as_image(image)["partitions"] == image_of([], log, high_watermark)["partitions"]
+
+
+def test_a_stub_is_not_an_attempt():
+    def stub(snapshot, log, high_watermark):
+        """..."""
+        ...
+
+    assert not verdict("11", 1, stub).attempted
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "this is None, not my_image"),
+        (7, "this is 7, not my_image"),
+        (lambda snapshot, log: {}, "it raised TypeError"),
+        (lambda *given: {"brokers": {}}, "and should return"),
+        (lambda *given: {"brokers": [], "partitions": {}}, "should be dicts"),
+        (lambda *given: {"brokers": {}, "partitions": {0: 1}}, "should have leader, leader_epoch and isr"),
+    ],
+)
+def test_what_is_no_answer_is_met_calmly(answer, words):
+    said = verdict("11", 1, answer)
+    assert not said.right and words in str(said), said
+
+
+def test_an_answer_that_never_ends_is_stopped():
+    def endless(snapshot, log, high_watermark):
+        while True:
+            pass
+
+    said = verdict("11", 1, endless)
+    assert not said.right and "stopped" in str(said), said

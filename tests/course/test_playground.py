@@ -1,0 +1,73 @@
+"""The playground's runs: a question in JSON, as a link holds it, and what the theatre's player plays."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from minikafka.course import playground
+from minikafka.course.shop import MORE_PROTOCOLS
+
+FREEZE = [8000, "freeze", "consumer A"]
+
+
+def ask(**question):
+    return json.loads(playground.answer(json.dumps(question)))
+
+
+def members(answer):
+    return {text for text in answer["play"]["texts"] if re.fullmatch("consumer [A-D]", text)}
+
+
+def test_the_same_link_opens_the_same_run():
+    settings = {"seed": 11, "partitions": 4, "seconds": 12}
+    assert ask(settings=settings, changes=[FREEZE], ms=9000) == ask(settings=settings, changes=[FREEZE], ms=9000)
+    assert ask(settings=settings, changes=[FREEZE], ms=9000) != ask(settings=settings | {"seed": 12}, changes=[FREEZE])
+
+
+def test_a_click_adds_its_change_at_its_moment_and_undoes_what_was_changed_later():
+    first = ask(act="freeze consumer A", at_ms=8000)
+    assert first["changes"] == [FREEZE]
+    assert first["lines"] == ['8.000 s  cluster.freeze("consumer A")']
+    later = ask(settings=first["settings"], changes=first["changes"], act="add", at_ms=9000)
+    assert later["changes"] == [FREEZE, [9000, "add", "consumer C"]]
+    assert members(later) == {"consumer A", "consumer B", "consumer C"}
+    earlier = ask(settings=later["settings"], changes=later["changes"], act="crash consumer B", at_ms=7000)
+    assert earlier["changes"] == [[7000, "crash", "consumer B"]]
+
+
+def test_the_picture_opens_at_the_moment_of_the_link():
+    opened = ask(changes=[FREEZE], ms=9000)
+    begin = opened["play"]["begin"]
+    assert opened["times"][begin] <= 9000 < opened["times"][begin + 1]
+
+
+@pytest.mark.parametrize("protocol", MORE_PROTOCOLS)
+def test_under_every_protocol_a_group_of_two_reads_all_partitions(protocol):
+    found = ask(settings={"protocol": protocol, "seconds": 10})
+    assert "error" not in found and members(found) == {"consumer A", "consumer B"}
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ({"settings": {"seed": "x"}}, "seed is a whole number"),
+        ({"settings": {"partitions": 1000}}, "partitions is a whole number from 1 to 12"),
+        ({"settings": {"protocol": "magic"}}, "protocol is one of"),
+        ({"settings": {"brokers": 3}}, "brokers"),
+        ({"act": "crash consumer A", "at_ms": 60_000}, "The run ends at 20.000 s"),
+        ({"changes": [[8000, "crash", "consumer Q"]]}, "consumer Q is not there yet"),
+    ],
+)
+def test_a_link_that_makes_no_sense_is_answered_in_a_sentence(question, why):
+    assert why in ask(**question)["error"]
+
+
+def test_it_needs_neither_a_kernel_nor_ipywidgets():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['ipywidgets', 'IPython', 'nbformat', 'kafka'])); "
+        "from minikafka.course.playground import answer; assert 'error' not in answer('{}')[:9]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

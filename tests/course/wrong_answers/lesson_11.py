@@ -1,0 +1,198 @@
+"""Lesson 11: a cluster's image from its metadata log."""
+
+import copy
+
+from tests.course.wrong_answers import Answers
+
+ANSWERS = Answers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
+
+FENCED = {True: "fenced", False: "unfenced", -1: "unfenced"}  # 1 is True
+
+
+class Known:
+    """A method a type; partitions are kept within their topic."""
+
+    def __init__(self):
+        self.brokers, self.topics = {}, {}
+
+    def RegisterBrokerRecord(self, broker_id, fenced):
+        self.brokers[broker_id] = FENCED[fenced]
+
+    def BrokerRegistrationChangeRecord(self, broker_id, fenced=0, **_):
+        if fenced:
+            self.brokers[broker_id] = FENCED[fenced]
+
+    def UnregisterBrokerRecord(self, broker_id):
+        self.brokers.pop(broker_id)
+
+    def TopicRecord(self, topic_id, name):
+        self.topics[topic_id] = (name, {})
+
+    def RemoveTopicRecord(self, topic_id):
+        del self.topics[topic_id]
+
+    def PartitionRecord(self, topic_id, partition_id, **state):
+        self.topics[topic_id][1][partition_id] = state
+
+    def PartitionChangeRecord(self, topic_id, partition_id, **changed):
+        state = self.topics[topic_id][1][partition_id]
+        self.topics[topic_id][1][partition_id] = {
+            **state, **changed, "leader_epoch": state["leader_epoch"] + ("leader" in changed)
+        }  # fmt: skip
+
+
+@right(1)
+def method_by_method(snapshot, log, high_watermark):
+    known = Known()
+    for name, fields in [*snapshot, *(each[1:] for each in log if each[0] < high_watermark)]:
+        getattr(known, name, lambda **_: None)(**fields)
+    partitions = {}
+    for name, found in known.topics.values():
+        partitions |= {(name, number): state for number, state in found.items()}
+    return {"brokers": known.brokers, "partitions": partitions}
+
+
+def folded(snapshot, log, high_watermark, *, skip=(), epoch=lambda state, fields: "leader" in fields):
+    """The state after all records but those of the types in `skip`; epoch: by how much a change makes it larger."""
+    image = {"brokers": {}, "partitions": {}}
+    ids = {}
+    committed = [(name, fields) for offset, name, fields in log if offset < high_watermark]
+    for name, fields in copy.deepcopy([*snapshot, *committed]):
+        brokers, partitions = image["brokers"], image["partitions"]
+        place = (ids.get(fields.get("topic_id")), fields.get("partition_id"))
+        match name:
+            case _ if name in skip:
+                continue
+            case "RegisterBrokerRecord":
+                brokers[fields["broker_id"]] = FENCED[fields["fenced"]]
+            case "BrokerRegistrationChangeRecord" if "fenced" in fields:
+                brokers[fields["broker_id"]] = FENCED[fields["fenced"]]
+            case "UnregisterBrokerRecord":
+                del brokers[fields["broker_id"]]
+            case "TopicRecord":
+                ids[fields["topic_id"]] = fields["name"]
+            case "RemoveTopicRecord":
+                gone = ids.pop(fields["topic_id"])
+                image["partitions"] = {place: each for place, each in partitions.items() if place[0] != gone}
+            case "PartitionRecord":
+                partitions[place] = {key: fields[key] for key in ("leader", "leader_epoch", "isr")}
+            case "PartitionChangeRecord":
+                state = partitions[place]
+                state["leader_epoch"] += epoch(state, fields)
+                state |= {key: fields[key] for key in ("leader", "isr") if key in fields}
+    return image
+
+
+@right(1)
+def by_name(snapshot, log, high_watermark):
+    """Drops a topic's partitions as soon as it is removed, so that names are enough."""
+    return folded(snapshot, log, high_watermark)
+
+
+@wrong(1, "broker 1 is missing in your image.")
+def nothing(snapshot, log, high_watermark):
+    return {"brokers": {}, "partitions": {}}
+
+
+@wrong(1, "broker 1 is unfenced, and your image says 'fenced'")
+def registrations_only(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark, skip={"BrokerRegistrationChangeRecord"})
+
+
+@wrong(1, "broker 1 is fenced, and your image says 'unfenced'", "broker 1 is unfenced, and your image says 'fenced'")
+def upside_down(snapshot, log, high_watermark):
+    """Takes -1 for fenced, since it is true in Python."""
+    found = folded(snapshot, log, high_watermark)
+    other = {"fenced": "unfenced", "unfenced": "fenced"}
+    return {**found, "brokers": {broker: other[state] for broker, state in found["brokers"].items()}}
+
+
+@wrong(1, "it raised KeyError: 'fenced'")
+def fenced_is_always_there(snapshot, log, high_watermark):
+    for _, name, fields in log:
+        if name == "BrokerRegistrationChangeRecord":
+            fields["fenced"]
+    return folded(snapshot, log, high_watermark)
+
+
+@wrong(1, "has leader_epoch 0, and your image says 1")
+def every_change_is_an_epoch(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark, epoch=lambda state, fields: 1)
+
+
+@wrong(1, "has leader_epoch 1, and your image says 0")
+def only_another_leader_is_an_epoch(snapshot, log, high_watermark):
+    def moves(state, fields):
+        return fields.get("leader", state["leader"]) != state["leader"]
+
+    return folded(snapshot, log, high_watermark, epoch=moves)
+
+
+@wrong(1, "has leader_epoch 1, and your image says 0")
+def nobody_has_no_epoch(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark, epoch=lambda state, fields: fields.get("leader", -1) != -1)
+
+
+@wrong(1, "broker 1 is in your image, and shouldn't be.", "is in your image, and shouldn't be.")
+def everything_counts(snapshot, log, high_watermark):
+    return folded(snapshot, log, 10**9)
+
+
+@wrong(1, "is in your image, and shouldn't be.", "has leader 1, and your image says 2")
+def up_to_and_with_the_high_watermark(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark + 1)
+
+
+@wrong(1, "broker 1 is missing in your image.", "is missing in your image.", "it raised KeyError")
+def no_snapshot(snapshot, log, high_watermark):
+    return folded([], log, high_watermark)
+
+
+@wrong(1, "partition ('orders', 0) is in your image, and shouldn't be.", "is in your image, and shouldn't be.")
+def topics_stay(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark, skip={"RemoveTopicRecord"})
+
+
+@wrong(1, "is in your image, and shouldn't be.")
+def brokers_stay(snapshot, log, high_watermark):
+    return folded(snapshot, log, high_watermark, skip={"UnregisterBrokerRecord"})
+
+
+@wrong(1, "is missing in your image.")
+def keyed_by_the_id(snapshot, log, high_watermark):
+    found = folded(snapshot, log, high_watermark)
+    return {**found, "partitions": {f"{name}-{number}": state for (name, number), state in found["partitions"].items()}}
+
+
+@wrong(1, "is in your image, and shouldn't be.", "and your image says")
+def the_high_watermark_is_a_count(snapshot, log, high_watermark):
+    """Right as long as the log begins at 0."""
+    return folded(snapshot, log[:high_watermark], 10**9)
+
+
+@wrong(1, "it returned None, and should return")
+def forgets_to_return(snapshot, log, high_watermark):
+    folded(snapshot, log, high_watermark)
+
+
+@wrong(1, "and should return {\"brokers\"")
+def a_pair(snapshot, log, high_watermark):
+    found = folded(snapshot, log, high_watermark)
+    return found["brokers"], found["partitions"]
+
+
+@wrong(1, "and should have leader, leader_epoch and isr")
+def the_record_as_it_is(snapshot, log, high_watermark):
+    """Keeps topic_id and partition_id within the partition."""
+    found = folded(snapshot, log, high_watermark)
+    for (_, number), state in found["partitions"].items():
+        state["partition_id"] = number
+    return found
+
+
+@wrong(1, "it changed its argument snapshot", "it changed its argument log")
+def changes_what_it_was_given(snapshot, log, high_watermark):
+    found = folded(snapshot, log, high_watermark)
+    log.clear()
+    return found

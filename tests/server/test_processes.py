@@ -1,0 +1,87 @@
+"""`minikafka serve --brokers N --processes`: brokers that die alone, and come back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from minikafka.server.embedded import Served
+
+kafka = pytest.importorskip("kafka")
+QUICK = ("--processes", "--override", "offsets.topic.num.partitions=1")
+
+
+def until(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it takes too long"
+
+
+def process_of(folder, broker):
+    try:
+        return int((folder / f"broker-{broker}.pid").read_text() or 0)
+    except FileNotFoundError:
+        return 0
+
+
+def described(bootstrap, topic):
+    admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        [partition] = admin.describe_topics([topic])[0]["partitions"]
+        return partition["leader_id"], sorted(partition["isr_nodes"])
+    finally:
+        admin.close()
+
+
+def test_a_producer_carries_on_over_the_kill_of_the_leader_which_comes_back_and_catches_up(tmp_path):
+    with Served(data=tmp_path, options=("--brokers", "3", *QUICK)) as served:
+        addresses = served.bootstrap.split(",")
+        admin = kafka.KafkaAdminClient(bootstrap_servers=addresses)
+        admin.create_topics([kafka.admin.NewTopic("orders", 1, 3, topic_configs={"min.insync.replicas": "2"})])
+        admin.close()
+        producer = kafka.KafkaProducer(bootstrap_servers=addresses, acks="all", enable_idempotence=True)
+        acked = [producer.send("orders", b"%d" % number).get(60).offset for number in range(10)]
+        leader, _ = described(addresses, "orders")
+        killed = process_of(tmp_path, leader)
+        os.kill(killed, signal.SIGKILL)
+        acked += [producer.send("orders", b"%d" % number).get(60).offset for number in range(10, 20)]
+        producer.close()
+        assert acked == list(range(20))
+        until(lambda: described(addresses, "orders")[1] == [1, 2, 3])
+        assert process_of(tmp_path, leader) not in (0, killed)
+        settings = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 30_000}
+        consumer = kafka.KafkaConsumer("orders", bootstrap_servers=addresses, **settings)
+        read = [next(consumer).value for _ in range(20)]
+        consumer.close()
+        assert read == [b"%d" % number for number in range(20)]
+    assert not list(tmp_path.glob("*.pid"))
+
+
+def test_a_fourth_broker_is_no_voter_and_serves_like_the_others(tmp_path):
+    with Served(data=tmp_path, options=("--brokers", "4", "--no-restart", *QUICK)) as served:
+        addresses = served.bootstrap.split(",")
+        admin = kafka.KafkaAdminClient(bootstrap_servers=addresses[3:])
+        assert len(admin.describe_cluster()["brokers"]) == 4
+        admin.create_topics([kafka.admin.NewTopic("orders", 4, 4)])
+        admin.close()
+        producer = kafka.KafkaProducer(bootstrap_servers=addresses[3:], acks="all")
+        assert [producer.send("orders", b"x", partition=number).get(60).offset for number in range(4)] == [0] * 4
+        producer.close()
+        gone = process_of(tmp_path, 4)
+        os.kill(gone, signal.SIGKILL)
+        until(lambda: "broker 4 has ended (SIGKILL)" in served.said())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--processes"], ["--node", "1"], ["--voters", "1@localhost:9093"], ["--node", "1", "--voters", "1"]],
+    ids=" ".join,
+)
+def test_what_makes_no_cluster_is_said_in_a_line(options):
+    command = [sys.executable, "-m", "minikafka", "serve", "--port", "0", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, 2) and not done.stdout
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr

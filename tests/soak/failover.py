@@ -1,0 +1,163 @@
+"""kill -9 of one of three brokers under honest clients: `python -m tests.soak.failover --rounds 50`.
+
+Idempotent librdkafka producers with acks=all write numbers to topics with three replicas, of which two must be in sync,
+while groups of both protocols read and commit. A broker dies, is started again, and when all replicas are in sync the
+next one dies. In the end every acknowledged record is there once, in order, at its offset, on minikafka as on Apache
+Kafka (--apache), and no commit went back. The longest time without an acknowledgement is told for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from minikafka.course.jvm_cluster import JvmCluster
+from minikafka.server.embedded import Served
+from tests.clients.brokers import overrides
+from tests.clients.test_confluent_kafka import finish
+from tests.kafka import an_address
+from tests.soak.kill import PATIENCE_SECONDS, RECONNECT, TOPICS, Reader, Writer, Wrong, committed, everything, wait_for
+
+REPLICATED = {"min.insync.replicas": "2"}
+PROTOCOLS = ("classic", "consumer")
+OF_ITS_OWN = 5  # an address that tests/docker leaves alone
+
+
+class Cluster(Protocol):
+    """Three brokers, each a process."""
+
+    bootstrap: str
+
+    def kill(self, broker: int) -> None:
+        """kill -9 of broker 1, 2 or 3, which comes back."""
+
+
+class Processes:
+    """minikafka serve --processes."""
+
+    def __init__(self, folder: str) -> None:
+        options = ("--brokers", "3", "--processes", *overrides({"offsets.topic.num.partitions": "3"}))
+        self._folder = folder
+        self.served = Served(data=folder, options=options)
+        self.bootstrap = self.served.bootstrap
+
+    def kill(self, broker: int) -> None:
+        file = Path(self._folder) / f"broker-{broker}.pid"
+        os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+class Jvm(JvmCluster):
+    """The compose file's brokers, on the JVM."""
+
+    def _ready_to_start(self) -> Path:
+        self.jars = super()._ready_to_start()
+        return self.jars
+
+    def kill(self, broker: int) -> None:
+        one = self.brokers[broker - 1]
+        process = self.processes[one.name]
+        process.kill()
+        process.wait()
+        self._start(one, self.jars)
+
+
+@contextmanager
+def running(apache: bool) -> Iterator[Cluster]:
+    if apache:
+        with Jvm(an_address(OF_ITS_OWN)) as cluster:
+            yield cluster
+        return
+    with tempfile.TemporaryDirectory(prefix="minikafka-failover-") as folder:
+        processes = Processes(folder)
+        with processes.served:
+            yield processes
+            if "Traceback" in processes.served.said():
+                raise Wrong(processes.served.said())
+
+
+def in_sync(bootstrap: str, topics: Sequence[str]) -> bool:
+    """Whether all three replicas of all partitions of these topics are."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
+    try:
+        described = admin.describe_topics(TopicCollection(list(topics)), request_timeout=5)
+        partitions = [one for topic in described.values() for one in topic.result().partitions]
+    except Exception:
+        return False
+    return all(len(one.isr) == 3 and one.leader is not None for one in partitions)
+
+
+def wait_until_in_sync(bootstrap: str, topics: Sequence[str] = (*TOPICS, "__consumer_offsets")) -> None:
+    until = time.monotonic() + 2 * PATIENCE_SECONDS
+    while not in_sync(bootstrap, topics):
+        if time.monotonic() > until:
+            raise Wrong("the replicas are not in sync again")
+
+
+def failover(rounds: int, seed: int, apache: bool) -> str:
+    """So many kills; a summary, or Wrong."""
+    dice = random.Random(seed)
+    pauses = []
+    with running(apache) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        finish(admin.create_topics([NewTopic(name, 1, 3, config=each | REPLICATED) for name, each in TOPICS.items()]))
+        writers = [Writer(cluster.bootstrap, topic) for topic in TOPICS]
+        readers = [Reader(cluster.bootstrap, protocol) for protocol in PROTOCOLS]
+        for thread in (*writers, *readers):
+            thread.start()
+        wait_for(writers, 200)
+        for number in range(rounds):
+            wait_until_in_sync(cluster.bootstrap)
+            before = {reader.group: reader.committed for reader in readers}
+            for writer in writers:
+                writer.longest_pause_s = 0.0
+            cluster.kill(dice.randint(1, 3))
+            wait_for(writers, dice.randint(200, 3000))
+            pauses.append(max(writer.longest_pause_s for writer in writers))
+            for group, offset in before.items():
+                if (now := committed(cluster.bootstrap, group)) < offset:
+                    raise Wrong(f"round {number + 1}: a commit of {group} went back from {offset} to {now}")
+            print(f"round {number + 1} of {rounds}: {pauses[-1]:.1f} s without an acknowledgement", flush=True)
+        for thread in (*writers, *readers):
+            thread.stop()
+        wait_until_in_sync(cluster.bootstrap)
+        for writer in writers:
+            writer.check(everything(cluster.bootstrap, writer.topic))
+        stuck = [reader.group for reader in readers if not reader.commits]
+        if stuck:
+            raise Wrong(f"nothing was ever committed by {stuck}")
+    records = sum(len(writer.acknowledged) for writer in writers)
+    pauses.sort()
+    return (
+        f"{'Apache Kafka' if apache else 'minikafka'}: {rounds} kills, {records} records acknowledged: nothing lost, "
+        f"none twice, no commit back; longest pause {pauses[-1]:.1f} s, median {pauses[len(pauses) // 2]:.1f} s"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.failover", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--apache", action="store_true", help="on three Apache Kafkas instead, for comparison")
+    args = parser.parse_args()
+    try:
+        print(f"failover: {failover(args.rounds, args.seed, args.apache)}", flush=True)
+    except Wrong as wrong:
+        print(f"failover: FAILED with seed {args.seed}: {wrong}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

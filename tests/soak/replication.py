@@ -1,0 +1,39 @@
+"""Random hours of a replicated cluster, each from a seed: `python -m tests.soak.replication --schedules 2000`.
+
+What happens and what must hold is in tests/simulation/replication_schedules.py. A failure prints its schedule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import time
+
+from tests.simulation.replication_schedules import Run, Schedule
+
+TOLD_EVERY = 20  # schedules
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.replication", description=__doc__)
+    parser.add_argument("--schedules", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    args = parser.parse_args()
+    began, failed = time.monotonic(), 0
+    for done, seed in enumerate(range(args.seed, args.seed + args.schedules), 1):
+        schedule = Schedule(seed)
+        with contextlib.redirect_stdout(io.StringIO()):  # what a handle says to a learner
+            problems = Run(schedule).problems
+        for problem in problems:
+            print(f"replication: {schedule}: {problem}", flush=True)
+        failed += bool(problems)
+        if done % TOLD_EVERY == 0 or done == args.schedules:
+            a_minute = 60 * done / (time.monotonic() - began)
+            print(f"replication: {done} schedules from seed {args.seed} on, {failed} failed, {a_minute:.0f} a minute")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

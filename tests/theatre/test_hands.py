@@ -1,0 +1,119 @@
+"""What is dragged in a live picture, in Chromium: by the mouse, by two clicks, and by the keys."""
+
+import json
+import shutil
+
+import pytest
+
+from minikafka import Cluster
+from minikafka.theatre import picture
+from tests.theatre.test_browser import chromium  # noqa: F401
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+CELL = "<div class=cell>{frame}<div class=minikafka-act><input id=act></div></div>"
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Four orders, and billing, which needs 100 ms for each."""
+    with Cluster(seed=1) as cluster:
+        cluster.create_topic("orders")
+        shop = cluster.producer(client_id="shop")
+        for number in range(4):
+            shop.send("orders", value=f"order {number}").get()
+        member = {"group_id": "billing", "auto_offset_reset": "earliest", "processing_ms": 100}
+        billing = cluster.consumer("orders", client_id="billing", **member)
+        for _ in range(4):
+            billing.poll(timeout_ms=10_000, max_records=1)
+        cluster.run(seconds=1)
+        yield cluster.trace
+
+
+@pytest.fixture
+def opened(chromium, run):  # noqa: F811
+    pages = []
+
+    def open_(name, live, width=960):
+        page = chromium.new_page(viewport={"width": width, "height": 700}, reduced_motion="reduce")
+        pages.append(page)
+        page.set_content(CELL.format(frame=picture(name, run, live=live).frame(at_end=True)))
+        frame = page.frames[1]
+        frame.wait_for_selector("[data-onto]")
+        return page, frame
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+def asked(page):
+    """What the kernel is asked to do."""
+    said = json.loads(page.input_value("#act") or "{}")
+    return said.get("act"), said.get("onto")
+
+
+def middle(frame, selector):
+    box = frame.locator(selector).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def offset(frame, text):
+    """Where the record with this value stands."""
+    box = frame.locator(f"#drawing g:has-text('{text}')").first.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + 8
+
+
+@pytest.mark.parametrize("width", [960, 540])
+def test_a_reader_that_is_dragged_to_a_record_seeks_there(opened, width):
+    page, frame = opened("log", live=True, width=width)
+    page.mouse.move(*middle(frame, "[data-onto]"))
+    page.mouse.down()
+    page.mouse.move(*offset(frame, "order 1"), steps=4)
+    assert frame.locator("#drawing .aimed").count() == 1
+    page.mouse.up()
+    assert asked(page) == ("seek billing", "0/1") and frame.locator("#drawing .aimed").count() == 0
+
+
+def test_two_clicks_do_what_a_drag_does(opened):
+    page, frame = opened("log", live=True)
+    page.mouse.click(*middle(frame, "[data-onto]"))
+    assert "Now click on its new place" in frame.text_content("#sentence") and asked(page) == (None, None)
+    page.mouse.click(*offset(frame, "order 2"))
+    assert asked(page) == ("seek billing", "0/2")
+
+
+def test_the_keys_do_it_too_and_escape_lets_go(opened):
+    page, frame = opened("log", live=True)
+    sentence = frame.text_content("#sentence")
+    for keys in (["Enter", "ArrowLeft", "Escape"], ["Enter", "ArrowLeft", "ArrowLeft", "Enter"]):
+        assert asked(page) == (None, None) and frame.text_content("#sentence") == sentence
+        frame.focus("[data-onto]")
+        for key in keys:
+            page.keyboard.press(key)
+    assert asked(page) == ("seek billing", "0/2")
+
+
+def test_a_rate_is_dragged_along_its_scale(opened):
+    page, frame = opened("lag", live={"billing": 100})
+    x, y = middle(frame, "[data-onto]")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 1000, y, steps=3)  # the frame is left, and the pointer kept
+    page.mouse.up()
+    assert asked(page) == ("rate billing", "billing/12")
+
+
+def test_a_page_without_a_kernel_says_what_to_do(chromium, run, tmp_path):  # noqa: F811
+    picture("log", run, live=True).save(tmp_path / "page.html")
+    page = chromium.new_page(reduced_motion="reduce")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.keyboard.press("End")
+    page.focus("[data-onto]")
+    for key in ("Enter", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    assert "Run this cell again" in page.text_content("#sentence")
+    page.close()
