@@ -83,6 +83,7 @@ class Transactions:
         self._offsets_joined = False
         self._timeout_ms = timeout_ms
         self._coordinator = Coordinator(producer, transactional_id, KEY_TYPE_TRANSACTION)
+        self._groups: dict[str, Coordinator] = {}  # whose offsets it has committed
         self._joining: Step | None = None
         self._wanted: dict[TopicPartition, None] = {}  # that are to join
 
@@ -122,7 +123,9 @@ class Transactions:
             for partition, each in offsets.items()
         ]  # fmt: skip
         asked = self._ids() | group._asdict() | {"topics": nested(parts)}
-        of_group = Coordinator(self.producer, group.group_id)
+        if group.group_id not in self._groups:
+            self._groups[group.group_id] = Coordinator(self.producer, group.group_id)
+        of_group = self._groups[group.group_id]
         step = Step(self, of_group, "TxnOffsetCommit", asked, codes("topics", "partitions", "error_code"))
         self.producer.questions.ask(step)
         return step

@@ -257,9 +257,9 @@ class Replica:
         agreed = self._agreed_offset() if self.is_leader else min(self._leader_high_watermark, self.log.log_end_offset)
         if agreed <= self.high_watermark:
             return
-        was = self.high_watermark, self.last_stable_offset
+        was = (self.high_watermark, self.last_stable_offset) if self.log.trace else None
         self.high_watermark = agreed
-        if self.log.trace:
+        if was is not None:
             telling.high_watermark_advanced(self, *was)
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:

@@ -107,6 +107,7 @@ class State(Protocol):
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """The pending records of a producer count now, or are gone."""
+        return None
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: sessions begin. Returns the keys that are there."""

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.deadlines import Deadlines
-from minikafka.coordinators.runtime import CoordinatorRecord, Decision
+from minikafka.coordinators.runtime import CoordinatorRecord, Decision, State
 from minikafka.coordinators.subscriptions import compiled
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -180,7 +180,7 @@ def from_record(key: Message, value: Message) -> Transaction:
     )  # fmt: skip
 
 
-class Transactions:
+class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. prepared(transaction, now): its markers are to
     be written.
     """
@@ -201,12 +201,6 @@ class Transactions:
             self._deadlines.set(key.transactional_id, None)
         else:
             self.transactions[key.transactional_id] = from_record(key, value)
-
-    def apply_pending(self, producer_id: int, name: str, key: Message, value: Message | None) -> None:
-        """Never: these records are in no transaction themselves."""
-
-    def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """Never, either."""
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: what was decided and not done yet goes on."""

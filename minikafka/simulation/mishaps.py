@@ -51,10 +51,11 @@ class Mishaps:
         look well, until their requests time out, or it is back and resets them.
         """
         found = self._find(target)
-        if power:
+        if power or silent:
             if not isinstance(found, BrokerProcess):
-                raise TypeError("only a broker has a disk to lose power")
-            found.lose_power(silent)
+                raise TypeError("only a broker can lose power or go without a word: it has a machine of its own")
+            crash = found.lose_power if power else found.crash
+            crash(silent)
         elif call is not None:
             if not isinstance(found, Program):
                 raise TypeError("only a program can crash at a call")
@@ -64,7 +65,7 @@ class Mishaps:
         else:
             for program in self._users(found):
                 crash_program(program)
-            found.crash(silent)
+            found.crash()
         self._programs.leave_if_dead()
 
     @recorded

@@ -207,6 +207,8 @@ class ProducerState:
         """Where the first transaction begins that is open, or whose marker is not replicated yet. high_watermark: it
         never goes back.
         """
+        if not self._ongoing and not self._decided:
+            return None
         while self._decided and self._decided[0][0] < high_watermark:
             self._decided.popleft()
         offsets = (self._first_open(), *(first_offset for _, first_offset in self._decided))

@@ -79,8 +79,9 @@ def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) ->
     if count == len(log.segments):
         all_go = Reason("all_are_deleted", "all older segments are to be deleted")
         log.roll(log.log_end_offset, all_go, sync=False)
-        log.active.flush()  # else a power loss could take the only file that still knows the log end offset
     gone, log.segments = log.segments[:count], log.segments[count:]
+    if log.segments[0] is log.active:
+        log.active.flush()  # else a power loss could take the only file that still knows where the log was
     start = log.segments[0].base_offset
     log.move_start(start, why)
     for segment, end in with_ends(gone, start):

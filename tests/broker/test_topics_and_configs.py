@@ -36,6 +36,13 @@ def test_auto_creation_can_be_switched_off_and_sized():
     assert len(metadata(large, "orders").topics[0].partitions) == 5
 
 
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_who_asks_for_a_coordinators_topic_gets_it_as_its_coordinator_wants_it(node, topic):
+    metadata(node, topic)
+    assert len(node.broker.image.topics[topic].partitions) == 50
+    assert node.broker.image.config(TOPIC, topic)["cleanup.policy"] == "compact"
+
+
 def test_metadata_version_0_asks_for_all_topics_with_an_empty_list(node):
     node.create_topic("orders")
     assert [topic.name for topic in node.call("Metadata", 0, topics=[]).topics] == ["orders"]

@@ -25,10 +25,12 @@ class Board:
         self.changed = threading.Condition()
         self.members = []
 
-    def wait_until(self, holds, what):
+    def wait_until(self, holds, what, left=lambda: ""):
+        """left: what to say of that which hasn't come."""
         with self.changed:
             if not self.changed.wait_for(holds, PATIENCE_S):
-                raise AssertionError(f"still waiting until {what}:\n" + "\n".join(map(str, self.members)))
+                members = "\n".join(map(str, self.members))
+                raise AssertionError(f"still waiting until {what}{left()}:\n{members}")
 
     def seen(self):
         """(partition, offset) of all that any member has read."""
@@ -160,7 +162,11 @@ class Group:
     def wait_until_all_is_read(self):
         """Stops the flow."""
         sent = self.flow.stop()
-        self.board.wait_until(lambda: sent <= self.board.seen(), "every record is read")
+        self.board.wait_until(
+            lambda: sent <= self.board.seen(),
+            "every record is read",
+            lambda: f", but not {sorted(sent - self.board.seen())} as (partition, offset)",
+        )
         ends = {number: max(offset for partition, offset in sent if partition == number) + 1 for number in range(6)}
         while self.committed() != ends:  # the answer to a commit is on its way to a member
             pass

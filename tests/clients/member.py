@@ -71,10 +71,12 @@ def kafka_python(settings, leaving):
 
 
 def librdkafka(settings, leaving):
-    from confluent_kafka import Consumer, KafkaException
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     options = {"bootstrap.servers": settings["bootstrap"], "group.id": settings["group"], "log_level": 0}
     options |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "group.protocol": settings["protocol"]}
+    # Up to 2.13.1 the position that librdkafka stores for a batch may be past it: so commits name their offsets.
+    options |= {"enable.auto.offset.store": False}
     if settings["protocol"] == "classic":
         options |= {"session.timeout.ms": settings["session_ms"], "heartbeat.interval.ms": HEARTBEAT_MS}
         options |= {"partition.assignment.strategy": settings["assignor"] or "range,roundrobin"}
@@ -90,9 +92,12 @@ def librdkafka(settings, leaving):
                 for message in messages:
                     offsets.setdefault(message.partition(), []).append(message.offset())
                 teller.read(offsets)
+                ours = {number: found for number, found in offsets.items() if number in teller.assigned}
+                places = [TopicPartition(settings["topic"], number, found[-1] + 1) for number, found in ours.items()]
                 try:
-                    consumer.commit(asynchronous=False)
-                    teller.committed(offsets)
+                    if places:
+                        consumer.commit(offsets=places, asynchronous=False)
+                        teller.committed(ours)
                 except KafkaException:
                     pass
 

@@ -350,3 +350,20 @@ def test_a_read_error_of_the_disk_is_a_storage_error(monkeypatch):
     monkeypatch.setattr(type(log.active.log), "pread", fail)
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR: orders-0: Input/output error"):
         log.read(0, 1000, 1)
+
+
+# -- power losses
+
+
+@pytest.mark.parametrize("deleted_up_to", [2, 3])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_were_deleted(deleted_up_to, seed):
+    disk = MemoryDisk()
+    log = open_log(disk, segment_bytes=100)
+    append(log, "a" * 60)
+    append(log, "b" * 60)
+    append(log, "not synced")
+    synced = log.recovery_point
+    log.delete_records(deleted_up_to)
+    disk.lose_power(Random(seed))
+    assert recovered(disk, recovery_point=synced).log_end_offset >= synced == 2

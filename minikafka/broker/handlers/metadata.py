@@ -13,6 +13,7 @@ from minikafka.cluster.metadata import (
     METADATA_TOPIC,
     NO_LEADER,
     OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
     BrokerRegistration,
     Partition,
     Topic,
@@ -65,10 +66,11 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
         return []
     asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
+    coordinators = {OFFSETS_TOPIC: broker.groups, TRANSACTIONS_TOPIC: broker.transactions}
     topics = []
     for name in unknown[:CREATED_AT_ONCE]:
-        if name == OFFSETS_TOPIC:
-            topics.append(broker.groups.creation())
+        if name in coordinators:
+            topics.append(coordinators[name].creation())
         elif name not in INTERNAL_TOPICS:
             try:
                 controller.check_new_topic_name(name, broker.image)
