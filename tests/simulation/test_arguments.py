@@ -242,6 +242,12 @@ def test_a_client_of_another_cluster_is_not_here(world):
         world.cluster.slow(world.producer, 5)
 
 
+@pytest.mark.parametrize("how", ["power", "silent"])
+def test_only_a_broker_has_a_machine_that_can_go_away(world, how):
+    with pytest.raises(TypeError, match="only a broker can lose power or go without a word"):
+        world.cluster.crash(world.cluster.producer(), **{how: True})
+
+
 REFUSED_BY_KAFKA = [
     (lambda c: c.create_topic("new", partitions=2**31 - 1), "partitions"),
     (lambda c: c.create_topic("no spaces"), "no spaces"),

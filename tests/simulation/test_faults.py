@@ -178,14 +178,6 @@ def test_a_broker_that_goes_without_a_word_costs_its_clients_their_request_timeo
     assert 1900 < cluster.now_ms - began < 3000, "what was sent before is gone, and nobody says so"
 
 
-@pytest.mark.parametrize("how", ["power", "silent"])
-def test_only_a_broker_has_a_machine_that_can_go_away(how):
-    cluster = made()
-    producer = cluster.producer()
-    with pytest.raises(TypeError, match="only a broker can lose power or go without a word"):
-        cluster.crash(producer, **{how: True})
-
-
 def test_a_reset_breaks_connections_and_loses_what_is_on_its_way():
     cluster = made(faults=[Reset("producer 1", 1, at_ms=1000)])
     producer = cluster.producer()
