@@ -26,6 +26,7 @@ from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.isr import IsrChanges
+from minikafka.broker.joins import Joins
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
@@ -82,6 +83,7 @@ class Broker:
         self.replicas = ReplicaManager(node_id, config, disk, self.image, trace, self.notice, self)
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)
+        self.joins = Joins(self)
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
         self.peers = Peers(node_id, config.peers, self.outbox.append, request_timeouts(config))
@@ -93,7 +95,7 @@ class Broker:
             self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip
         among_nodes = (self.peers, self.quorum, self.fetcher, self.isr, self.controller) if config.peers else ()
-        own = (self.waiting, self.groups, self.transactions, self.replicas, self.control)
+        own = (self.waiting, self.groups, self.transactions, self.joins.requests, self.replicas, self.control)
         self._parts = (*own, *among_nodes)  # with deadlines
         self.recovered = False
         self.ready = False
@@ -221,6 +223,7 @@ class Broker:
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.transactions.tick(now, BACKGROUND_BUDGET_BYTES)
+                self.joins.requests.tick(now)
             self.control.tick(now)
             self.controller.tick(now)
         except KafkaError as error:

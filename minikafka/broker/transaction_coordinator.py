@@ -9,6 +9,7 @@ from typing import Any
 
 from minikafka.broker.calls import Broker
 from minikafka.broker.coordinator import Coordinator
+from minikafka.broker.handlers import features
 from minikafka.broker.transaction_markers import Markers, Pending
 from minikafka.clock import Now
 from minikafka.cluster.metadata import TRANSACTIONS_TOPIC
@@ -49,16 +50,20 @@ class TransactionCoordinator(Coordinator):
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         super().tick(now, budget_bytes)
-        self._markers.tick(now)
+        self._markers.requests.tick(now)
 
     def next_deadline(self) -> int | None:
-        deadlines = (super().next_deadline(), self._markers.next_deadline())
+        deadlines = (super().next_deadline(), self._markers.requests.next_deadline())
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
     # -- inside
 
+    def _version(self) -> int:
+        return features.level(self._broker.image, features.TRANSACTION_FEATURE)
+
     def _new_transactions(self, partition: int) -> Transactions:
-        return Transactions(self._broker.config, partial(self._prepared, partition), self._broker.trace)
+        of = self._broker.config, self._version, partial(self._prepared, partition), self._broker.trace
+        return Transactions(*of)
 
     def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
         epoch = self.shards[partition].replica.leader_epoch

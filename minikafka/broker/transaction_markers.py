@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker
+from minikafka.broker.gathering import Gathering
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.coordinators.transactions import Status, TopicPartition, Transaction
@@ -20,7 +22,7 @@ from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
 
 LANE = "markers"
-VERSION = 1
+VERSION = 2
 RETRY_BACKOFF_MS = 100
 OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)  # somebody else goes on
 
@@ -47,9 +49,7 @@ class Markers:
         self._broker = broker
         self._complete = complete
         self._pending: dict[str, Pending] = {}
-        self._queues: dict[int, list[Part]] = {}
-        self._asked: set[int] = set()
-        self._again: list[tuple[int, Part]] = []  # monotonic ms
+        self.requests: Gathering[Part] = Gathering(broker, LANE, "WriteTxnMarkers", VERSION, asked, self._take)
 
     def send(self, pending: Pending, now: Now) -> None:
         """Begin with a transaction."""
@@ -67,24 +67,13 @@ class Markers:
         elif not done:
             self._later((pending, []), now)
 
-    def tick(self, now: Now) -> None:
-        """Ask again."""
-        due = [part for at_ms, part in self._again if at_ms <= now.monotonic_ms]
-        self._again = [each for each in self._again if each[0] > now.monotonic_ms]
-        for pending, partitions in due:
-            self._route(pending, partitions, now)
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self._again), default=None)
-
     # -- inside
 
     def _is_current(self, pending: Pending) -> bool:
         return self._pending.get(pending.transaction.transactional_id) is pending
 
     def _later(self, part: Part, now: Now) -> None:
-        self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, part))
+        self.requests.later(now.monotonic_ms + RETRY_BACKOFF_MS, partial(self._route, *part))
 
     def _route(self, pending: Pending, partitions: list[TopicPartition], now: Now) -> None:
         """To whoever leads each partition now."""
@@ -100,28 +89,16 @@ class Markers:
         if NO_LEADER in by_leader:
             self._later((pending, by_leader.pop(NO_LEADER)), now)
         for leader, theirs in by_leader.items():
-            self._queues.setdefault(leader, []).append((pending, theirs))
-            self._ask(leader)
+            self.requests.add(leader, (pending, theirs))
         if not pending.left:
             self._complete(pending, now)
 
-    def _ask(self, node: int) -> None:
-        parts = [part for part in self._queues.get(node, ()) if self._is_current(part[0])]
-        if node in self._asked or not parts:
-            return
-        self._asked.add(node)
-        self._queues[node] = []
+    def _take(self, parts: list[Part], reply: Message | None, now: Now) -> None:
+        markers = reply.markers if reply is not None else [None] * len(parts)
+        for part, marker in zip(parts, markers, strict=True):
+            self._take_one(part, marker, now)
 
-        def answered(reply: Message | None, now: Now) -> None:
-            self._asked.discard(node)
-            for part, marker in zip(parts, reply.markers if reply is not None else [None] * len(parts), strict=True):
-                self._take(part, marker, now)
-            self._ask(node)
-
-        body = {"markers": [written(*part) for part in parts]}
-        self._broker.ask(node, LANE, "WriteTxnMarkers", VERSION, body, answered)
-
-    def _take(self, part: Part, marker: Message | None, now: Now) -> None:
+    def _take_one(self, part: Part, marker: Message | None, now: Now) -> None:
         """What became of one transaction's markers on one node."""
         pending, partitions = part
         if not self._is_current(pending):
@@ -142,8 +119,13 @@ class Markers:
             self._complete(pending, now)
 
 
+def asked(parts: list[Part]) -> dict[str, Any]:
+    """The request to one leader."""
+    return {"markers": [written(*part) for part in parts]}
+
+
 def written(pending: Pending, partitions: list[TopicPartition]) -> dict[str, Any]:
-    """One transaction in the request to one leader."""
+    """One transaction in it."""
     transaction = pending.transaction
     return {
         "producer_id": transaction.producer_id,
@@ -151,4 +133,5 @@ def written(pending: Pending, partitions: list[TopicPartition]) -> dict[str, Any
         "transaction_result": transaction.status is Status.PREPARE_COMMIT,
         "topics": nested(partitions, "name", "partition_indexes"),
         "coordinator_epoch": pending.epoch,
+        "transaction_version": transaction.client_version,
     }

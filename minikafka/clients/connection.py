@@ -33,7 +33,7 @@ from minikafka.wire.schema import Message
 # from Fetch 13 and Produce 13 on). An API that is not here is used as high as the schema text knows it.
 HIGHEST = {
     "Produce": 9, "Fetch": 12, "ListOffsets": 7, "Metadata": 12, "InitProducerId": 4, "DeleteTopics": 5,
-    "OffsetCommit": 9, "OffsetFetch": 9, "AddPartitionsToTxn": 3, "TxnOffsetCommit": 4,
+    "OffsetCommit": 9, "OffsetFetch": 9, "AddPartitionsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4,
 }  # fmt: skip
 
 # What every client can be told; producer and consumer can be told more.

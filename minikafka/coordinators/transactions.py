@@ -13,7 +13,10 @@ ended: the coordinator of its transactional id, in a partition of `__transaction
     5  CompleteCommit, -Abort  nothing is left to do. The next transaction may begin.
 
 STEPS is the whole of it: which state may follow which, and what leads there. An `Ongoing` transaction whose time is
-over is ended by the coordinator, as if a new producer had come: epoch + 1, PrepareAbort. (Apache Kafka:
+over is ended by the coordinator, as if a new producer had come: epoch + 1, PrepareAbort.
+
+Since transactions v2 (KIP-890) step 2 is done by the brokers that get the first batch, every EndTxn bumps the epoch, so
+that a late batch of an ended transaction is fenced, and an abort may come when nothing has joined. (Apache Kafka:
 TransactionCoordinator, TransactionMetadata.)
 """
 
@@ -36,6 +39,7 @@ from minikafka.wire.topics import nested
 
 NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
 LAST_EPOCH = 2**15 - 2  # of a producer: one more is left to fence it
+V2 = 2  # transaction.version since which each transaction has an epoch of its own
 
 PRODUCER_CAME = Reason("producer_came", "a producer with its transactional id came")
 PARTITIONS_JOIN = Reason("partitions_join", "partitions joined it")
@@ -74,7 +78,7 @@ STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
     (IDLE, "InitProducerId", Status.EMPTY),
     ((Status.ONGOING, *IDLE), "AddPartitionsToTxn, AddOffsetsToTxn", Status.ONGOING),
     ((Status.ONGOING,), "EndTxn: commit", Status.PREPARE_COMMIT),
-    ((Status.ONGOING,), "EndTxn: abort", Status.PREPARE_ABORT),
+    ((Status.ONGOING, *IDLE), "EndTxn: abort", Status.PREPARE_ABORT),
     ((Status.ONGOING,), "InitProducerId, or time is over", Status.PREPARE_EPOCH_FENCE),
     ((Status.PREPARE_EPOCH_FENCE,), "at once", Status.PREPARE_ABORT),
     ((Status.PREPARE_COMMIT,), "all markers written", Status.COMPLETE_COMMIT),
@@ -93,8 +97,9 @@ class Configs(Protocol):
 class Transaction:
     """A transactional id: its producer, and the transaction that it has open or had last.
 
-    Times are wall clock ms. Not in the record: last_producer_epoch and previous_producer_id, by which an InitProducerId
-    that comes again is known.
+    Times are wall clock ms. By previous_producer_id and last_producer_epoch (not in the record) a request that comes
+    again is known. client_version: transaction.version of the producer that ended it. next_producer_id: its id, if the
+    epoch that ends the transaction is the last one.
     """
 
     transactional_id: str
@@ -107,6 +112,8 @@ class Transaction:
     update_ms: int = NO_TIME
     last_producer_epoch: int = NO_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
+    client_version: int = 0
+    next_producer_id: int = NO_PRODUCER_ID
 
     def to(self, status: Status, **changes: Any) -> Transaction:
         """One step of the table."""
@@ -145,28 +152,61 @@ class Transaction:
             return self.to(Status.EMPTY, **to_empty)  # the answer got lost
         raise KafkaError(Error.PRODUCER_FENCED)
 
-    def fenced(self) -> Transaction:
-        """Aborted by its coordinator, and nobody goes on with its epoch."""
+    def fenced(self, version: int) -> Transaction:
+        """Aborted by its coordinator, and nobody goes on with its epoch. version: transaction.version of the cluster.
+        """
         fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=self.producer_epoch + 1)
-        return fence.to(Status.PREPARE_ABORT, last_producer_epoch=NO_EPOCH)
+        last_epoch = self.producer_epoch if version >= V2 else NO_EPOCH
+        return fence.to(Status.PREPARE_ABORT, last_producer_epoch=last_epoch, client_version=version)
+
+    def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> Transaction:
+        """What its producer decides, in transactions v2 with a new epoch."""
+        status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
+        if version < V2:
+            return self.to(status, client_version=0)
+        return self.to(
+            status, client_version=version, producer_epoch=self.producer_epoch + 1,
+            last_producer_epoch=self.producer_epoch, start_ms=now_ms if self.status in IDLE else self.start_ms,
+            next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
+        )  # fmt: skip
 
     def completed(self) -> Transaction:
         """Every partition has its marker."""
-        committed = self.status is Status.PREPARE_COMMIT
-        return self.to(Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT, partitions=frozenset())
+        status = Status.COMPLETE_COMMIT if self.status is Status.PREPARE_COMMIT else Status.COMPLETE_ABORT
+        done = self.to(status, partitions=frozenset())
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return done
+        new = replace(done, producer_id=self.next_producer_id, producer_epoch=0, next_producer_id=NO_PRODUCER_ID)
+        return replace(new, previous_producer_id=self.producer_id)
 
-    def record(self) -> CoordinatorRecord:
+    def is_end_again(self, producer_id: int, epoch: int) -> bool:
+        """Whether who ends it with this id and epoch has done so before, in transactions v2."""
+        if self.client_version < V2 or self.status in (Status.EMPTY, Status.ONGOING):
+            return False
+        overflowed = epoch == LAST_EPOCH and self.producer_epoch == 0 and self.previous_producer_id == producer_id
+        return overflowed or (self.producer_id == producer_id and self.producer_epoch == epoch + 1)
+
+    def record(self, was: Transaction) -> CoordinatorRecord:
         partitions = nested(sorted(self.partitions), "topic", "partition_ids")
         value = {
             "producer_id": self.producer_id,
+            "previous_producer_id": was.producer_id,
+            "next_producer_id": self.next_producer_id,
             "producer_epoch": self.producer_epoch,
             "transaction_timeout_ms": self.timeout_ms,
             "transaction_status": self.status,
             "transaction_partitions": None if self.status is Status.EMPTY else partitions,
             "transaction_last_update_timestamp_ms": self.update_ms,
             "transaction_start_timestamp_ms": self.start_ms,
+            "client_transaction_version": self.client_version,
         }
         return CoordinatorRecord("TransactionLog", {"transactional_id": self.transactional_id}, value)
+
+
+def ids(transaction: Transaction) -> Answer:
+    """What a producer hears, and how it goes on."""
+    of = {"producer_id": transaction.producer_id, "producer_epoch": transaction.producer_epoch}
+    return {"error_code": Error.NONE} | of
 
 
 def from_record(key: Message, value: Message) -> Transaction:
@@ -177,17 +217,22 @@ def from_record(key: Message, value: Message) -> Transaction:
         Status(value.transaction_status),
         frozenset((topic.topic, number) for topic in topics for number in topic.partition_ids),
         value.transaction_start_timestamp_ms, value.transaction_last_update_timestamp_ms,
+        previous_producer_id=value.previous_producer_id, client_version=value.client_transaction_version,
+        next_producer_id=value.next_producer_id,
     )  # fmt: skip
 
 
 class Transactions(State):
-    """The transactional ids of one partition of `__transaction_state`. prepared(transaction, now): its markers are to
-    be written.
+    """The transactional ids of one partition of `__transaction_state`. version(): transaction.version of the cluster.
+    prepared(transaction, now): its markers are to be written.
     """
 
-    def __init__(self, config: Configs, prepared: Callable[[Transaction, Now], None], trace: Trace) -> None:
+    def __init__(
+        self, config: Configs, version: Callable[[], int], prepared: Callable[[Transaction, Now], None], trace: Trace
+    ) -> None:
         self.transactions: dict[str, Transaction] = {}
         self._config = config
+        self._version = version
         self._prepared = prepared
         self._trace = trace
         self._deadlines: Deadlines[str] = Deadlines()
@@ -214,9 +259,9 @@ class Transactions(State):
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
         if known.status is Status.ONGOING:
-            return self._step(known.fenced(), {}, now, TIME_IS_OVER)
+            return self._step(known.fenced(self._version()), {}, now, TIME_IS_OVER)
         gone = known.to(Status.DEAD)
-        return Decision([gone.record()._replace(value=None)], {}, lambda _: self._tell(known, gone, EXPIRED))
+        return Decision([gone.record(known)._replace(value=None)], {}, lambda _: self._tell(known, gone, EXPIRED))
 
     def next_deadline(self, key: str) -> int | None:
         return self._deadlines.at(key)
@@ -224,7 +269,7 @@ class Transactions(State):
     # -- requests: decide
 
     def needs_producer_id(self, transactional_id: str) -> bool:
-        """Whether an InitProducerId may want a new producer id."""
+        """Whether an InitProducerId or an EndTxn may want a new producer id."""
         known = self.transactions.get(transactional_id)
         return known is None or known.is_exhausted
 
@@ -238,12 +283,11 @@ class Transactions(State):
         if known.status is Status.ONGOING:
             known.check_producer_id(expected)
             refused = {"error_code": Error.CONCURRENT_TRANSACTIONS, "producer_id": -1, "producer_epoch": -1}
-            return self._step(known.fenced(), refused, now, PRODUCER_CAME)
+            return self._step(known.fenced(self._version()), refused, now, PRODUCER_CAME)
         if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
         wanted = known.begun_again(expected, new_producer_id, timeout_ms)
-        answer = {"error_code": 0, "producer_id": wanted.producer_id, "producer_epoch": wanted.producer_epoch}
-        return self._step(wanted, answer, now, PRODUCER_CAME)
+        return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
 
     def add(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition], now: Now
@@ -268,19 +312,29 @@ class Transactions(State):
         if partition not in known.partitions:
             raise KafkaError(Error.TRANSACTION_ABORTABLE)
 
-    def end(self, transactional_id: str, producer_id: int, epoch: int, committed: bool, now: Now) -> Decision:
-        """EndTxn; one that comes again hears the same. Errors: as of _of, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
+    def end(
+        self, of: tuple[str, int, int], committed: bool, version: int, new_producer_id: int, now: Now
+    ) -> Decision:
+        """EndTxn; one that comes again hears the same. of: transactional id, producer id, epoch. version: of
+        transactions. Errors: as of _of, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
         """
-        known = self._of(transactional_id, producer_id, epoch)
-        prepare = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
-        if known.status is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT):
-            return Decision(answer={"error_code": Error.NONE})
-        if known.status is prepare:
+        known = self.transactions.get(of[0])
+        again = version >= V2 and known is not None and known.is_end_again(*of[1:])
+        if known is None or not again:
+            known = self._of(*of)
+        new = version >= V2 and not again
+        if new and known.status in PREPARED:
+            raise KafkaError(Error.PRODUCER_FENCED)
+        if known.status is (Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT):
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
-        if known.status is not Status.ONGOING:
+        if known.status is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT) and not new:
+            return Decision(answer=ids(known))
+        if known.status is not Status.ONGOING and not (new and not committed):
             raise KafkaError(Error.INVALID_TXN_STATE)
-        answer = {"error_code": Error.NONE}
-        return self._step(known.to(prepare), answer, now, COMMITS if committed else ABORTS)
+        if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
+            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
+        wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
+        return self._step(wanted, ids(wanted), now, COMMITS if committed else ABORTS)
 
     def complete(self, transaction: Transaction, now: Now) -> Decision:
         """All markers of a prepared transaction are written."""
@@ -341,7 +395,7 @@ class Transactions(State):
             self._tell(was, wanted, why)
             self._settle(wanted, now)
 
-        return Decision([wanted.record()], answer, change)
+        return Decision([wanted.record(was or wanted)], answer, change)
 
     def _settle(self, transaction: Transaction, now: Now) -> None:
         """What comes next of itself: markers, or a deadline."""

@@ -23,6 +23,7 @@ a segment is closed and at a clean stop: `00000000000000000042.snapshot` is the 
 from __future__ import annotations
 
 import struct
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -97,6 +98,10 @@ class Producer:
         return self.batches[-1].last_sequence if self.batches else -1
 
 
+class Guard:
+    """While whoever asks a coordinator holds it, a marker of this producer doesn't go unnoticed (KIP-890)."""
+
+
 class ProducerState:
     """All producers of one log, as of the batches before end_offset."""
 
@@ -108,6 +113,7 @@ class ProducerState:
         self._snapshots: list[int] = []  # their offsets, ascending
         self._ongoing: dict[int, None] = {}  # producer ids with an open transaction, by its first offset
         self._decided: deque[tuple[int, int]] = deque()  # (marker's offset, first offset), not replicated yet
+        self._guards: weakref.WeakValueDictionary[int, Guard] = weakref.WeakValueDictionary()
 
     # -- one batch
 
@@ -165,6 +171,18 @@ class ProducerState:
             what = f"coordinator epoch {marker.coordinator_epoch} after {producer.coordinator_epoch}"
             raise KafkaError(Error.TRANSACTION_COORDINATOR_FENCED, what)
 
+    def is_open(self, producer_id: int, epoch: int) -> bool:
+        """Whether a producer has a transaction open here, with this epoch."""
+        return producer_id in self._ongoing and self.producers[producer_id].epoch == epoch
+
+    def guard(self, producer_id: int) -> Guard:
+        """To be held until it is known whether a transaction may begin here."""
+        return self._guards.setdefault(producer_id, Guard())
+
+    def is_guarded_by(self, producer_id: int, guard: Guard) -> bool:
+        """Whether no marker has come since."""
+        return self._guards.get(producer_id) is guard
+
     def replay(self, header: BatchHeader, marker: EndTransaction | None) -> Aborted | None:
         """Take a batch of the log into account, in the order of the log. Its leader has checked it. marker: what it
         holds if it is a control batch. Returns the transaction that it aborts, if that has records here.
@@ -190,6 +208,7 @@ class ProducerState:
         return None
 
     def _end(self, producer: Producer, header: BatchHeader, marker: EndTransaction) -> Aborted | None:
+        self._guards.pop(header.producer_id, None)
         producer.coordinator_epoch = marker.coordinator_epoch
         first_offset, producer.transaction_first_offset = producer.transaction_first_offset, None
         if first_offset is None:

@@ -162,8 +162,8 @@ def test_asking_for_the_offsets_topic_makes_it_as_its_coordinator_wants_it(node)
     assert result.configs[0].value == "compact"
 
 
-@pytest.mark.parametrize("name", [name for name in (*INTERNAL_TOPICS, METADATA_TOPIC) if name != OFFSETS_TOPIC])
-def test_asking_for_another_internal_topic_makes_nothing(node, name):
+@pytest.mark.parametrize("name", ["__share_group_state", METADATA_TOPIC])
+def test_asking_for_an_internal_topic_that_nobody_coordinates_makes_nothing(node, name):
     [topic] = node.call("Metadata", 8, topics=[{"name": name}], allow_auto_topic_creation=True).topics
     assert topic.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert topic.is_internal == (name in INTERNAL_TOPICS)

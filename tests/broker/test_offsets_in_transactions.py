@@ -14,7 +14,8 @@ class Offsets(Node):
     """A node with the group `billing`, and producers that need no coordinator."""
 
     def __init__(self, **properties):
-        super().__init__(offsets_topic_num_partitions=3, **properties)
+        by_hand = {"transaction_partition_verification_enable": "false"}
+        super().__init__(offsets_topic_num_partitions=3, **by_hand, **properties)
         self.create_topic("orders", partitions=2)
         while self.call("FindCoordinator", 0, key="billing").error_code:
             self.pass_time(1)

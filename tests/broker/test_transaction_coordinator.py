@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.clock import Now
-from minikafka.coordinators.transactions import LAST_EPOCH, STEPS, Status, Transaction, Transactions
+from minikafka.coordinators.transactions import LAST_EPOCH, STEPS, V2, Status, Transaction, Transactions
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.test_transactions_in_a_partition import Partition
@@ -14,6 +14,8 @@ EVERY_MS = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
 
 class Coordinator(Partition):
     """A node that coordinates `pay`, a transactional id, and has the partition of `orders` that it writes to."""
+
+    transactional_id, verified = "pay", "true"
 
     def __init__(self, **properties):
         super().__init__(**properties)
@@ -61,7 +63,7 @@ def node():
 def test_a_state_leads_to_the_next_by_the_table_alone():
     assert {after for _, _, after in STEPS} == set(Status)
     with pytest.raises(AssertionError):
-        Transaction("pay", 7, status=Status.COMPLETE_COMMIT).to(Status.PREPARE_ABORT)
+        Transaction("pay", 7, status=Status.COMPLETE_ABORT).to(Status.PREPARE_COMMIT)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_kip_360_a_producer_id_without_epochs_left_is_replaced():
 def test_kip_360_who_asks_again_with_a_replaced_producer_id_is_known_though_the_new_one_has_a_transaction_open():
     spent = Transaction("pay", 7, LAST_EPOCH, status=Status.COMPLETE_COMMIT)
     now = Now(monotonic_ms=0, wall_ms=0)
-    transactions = Transactions({}, lambda transaction, now: None, Trace(1))
+    transactions = Transactions({}, lambda: V2, lambda transaction, now: None, Trace(1))
     transactions.transactions["pay"] = spent.begun_again((7, LAST_EPOCH), 8, TIMEOUT_MS).to(Status.ONGOING)
     asked_again = transactions.init("pay", TIMEOUT_MS, (7, LAST_EPOCH), -1, now)
     assert asked_again.answer["error_code"] == Error.CONCURRENT_TRANSACTIONS

@@ -14,8 +14,10 @@ READ_COMMITTED = {"isolation_level": 1}
 class Partition(Node):
     """A node with one partition of `orders`, and transactional producers that need no coordinator."""
 
+    transactional_id, verified = "t", "false"
+
     def __init__(self, **properties):
-        super().__init__(**properties)
+        super().__init__(transaction_partition_verification_enable=self.verified, **properties)
         self.create_topic("orders")
 
     def in_transaction(self, sequence, *values, of=7, epoch=0, transactional=True, version=9):
@@ -23,8 +25,9 @@ class Partition(Node):
         records = [(self.now.wall_ms, None, value.encode(), []) for value in values]
         one = {"index": 0, "records": encode_batch(records, transactional=transactional, **fields)}
         topics = [{"name": "orders", "partition_data": [one]}]
-        asked = {"transactional_id": "t", "acks": -1, "timeout_ms": 1000, "topic_data": topics}
-        return self.call("Produce", version, **asked).responses[0].partition_responses[0]
+        asked = {"transactional_id": self.transactional_id, "acks": -1, "timeout_ms": 1000, "topic_data": topics}
+        answer = self.call("Produce", version, **asked)
+        return answer and answer.responses[0].partition_responses[0]
 
     def marker(self, committed, of=7, epoch=0, coordinator_epoch=0, topic="orders", version=1, **more):
         topics = [{"name": topic, "partition_indexes": [0]}]

@@ -1,6 +1,6 @@
 """A transaction in its partitions: batches, markers, who reads what meanwhile (see same_answers.py).
 
-No coordinator knows of these transactions: Apache Kafka is told not to ask it (LIKE_OURS).
+No coordinator knows of these transactions: nobody asks it (BY_HAND).
 """
 
 from minikafka.coordinators.groups import partition_for

@@ -9,6 +9,7 @@ import pytest
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
 from tests.clients.brokers import fresh_name, minikafka
+from tests.clients.test_read_committed import BY_HAND
 from tests.conformance import (
     scenarios_admin,
     scenarios_cluster,
@@ -140,7 +141,7 @@ DELIBERATE = {
 LIKE_OURS = {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
-    "transaction.partition.verification.enable": "false",  # what no coordinator knows of is a transaction too
+    **BY_HAND,
     "num.network.threads": "1",  # requests of several connections are handled in the order in which they came
     "num.io.threads": "1",
 }
@@ -148,7 +149,7 @@ LIKE_OURS = {
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka(AT_ONCE) as ours, ApacheKafka(LIKE_OURS) as apache:
+    with minikafka(AT_ONCE | BY_HAND) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

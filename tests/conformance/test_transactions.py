@@ -41,8 +41,7 @@ class Told(Log):
 def sides(tmp_path_factory):
     found = []
     for kind in (MINIKAFKA, APACHE_KAFKA):
-        properties = QUICK | (BY_HAND if kind == APACHE_KAFKA else {})
-        with node(kind, tmp_path_factory.mktemp("data"), properties) as kafka:
+        with node(kind, tmp_path_factory.mktemp("data"), QUICK | BY_HAND) as kafka:
             found.append(Told(kafka.bootstrap))
     return found
 

@@ -15,9 +15,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from confluent_kafka import TopicCollection
@@ -47,8 +48,9 @@ class Cluster(Protocol):
 class Processes:
     """minikafka serve --processes."""
 
-    def __init__(self, folder: str) -> None:
-        options = ("--brokers", "3", "--processes", *overrides({"offsets.topic.num.partitions": "3"}))
+    def __init__(self, folder: str, properties: Mapping[str, str]) -> None:
+        more = overrides({"offsets.topic.num.partitions": "3", **properties})
+        options = ("--brokers", "3", "--processes", *more)
         self._folder = folder
         self.served = Served(data=folder, options=options)
         self.bootstrap = self.served.bootstrap
@@ -74,13 +76,14 @@ class Jvm(JvmCluster):
 
 
 @contextmanager
-def running(apache: bool) -> Iterator[Cluster]:
+def running(apache: bool, properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[Cluster]:
+    """properties: of minikafka's brokers."""
     if apache:
         with Jvm(an_address(OF_ITS_OWN)) as cluster:
             yield cluster
         return
     with tempfile.TemporaryDirectory(prefix="minikafka-failover-") as folder:
-        processes = Processes(folder)
+        processes = Processes(folder, properties)
         with processes.served:
             yield processes
             if "Traceback" in processes.served.said():

@@ -53,7 +53,7 @@ _TABLE = (
     Handler("OffsetForLeaderEpoch", (2, 4), offsets.ends_of_epochs),
     Handler("AddPartitionsToTxn", (0, 5), transactions.add_partitions),
     Handler("AddOffsetsToTxn", (0, 4), transactions.add_offsets, refuse=transactions.refuse),
-    Handler("EndTxn", (0, 4), transactions.end, refuse=transactions.refuse),
+    Handler("EndTxn", (0, 5), transactions.end, refuse=transactions.refuse),
     Handler("WriteTxnMarkers", (1, 2), markers.write),
     Handler(
         "TxnOffsetCommit", (0, 5),

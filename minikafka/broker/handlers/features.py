@@ -11,7 +11,7 @@ from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 
-METADATA_FEATURE, GROUP_FEATURE = "metadata.version", "group.version"
+METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE = "metadata.version", "group.version", "transaction.version"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
@@ -19,6 +19,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 FEATURES = {
     METADATA_FEATURE: (OLDEST_METADATA_VERSION, METADATA_VERSION, 0),
     GROUP_FEATURE: (0, 1, 1),  # the protocol of KIP-848
+    TRANSACTION_FEATURE: (0, 2, 2),  # KIP-890; a cluster that began before has records that all can read
     "eligible.leader.replicas.version": (1, 1, 1),  # KIP-966; without it nothing here would lead safely
 }
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
+from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.offsets import NOTHING
+from minikafka.coordinators.runtime import AS_A_COORDINATOR_SAYS, Decision
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
 
+ABORTABLE, IMPLICIT_JOIN = 4, 5  # the versions of TxnOffsetCommit
 MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
 
 
@@ -35,9 +39,17 @@ def commit_in_transaction(broker: Broker, request: Call, now: Now) -> dict[str, 
     2 carries leader epochs; 3 says which member read the input, so that one that was put out can't commit (KIP-447);
     4 may be answered with TRANSACTION_ABORTABLE, and 5 adds the partition to the transaction (KIP-890).
     """
-    body = request.body
+    body, producer = request.body, (request.body.producer_id, request.body.producer_epoch)
+    set_unknown_aside(broker, body)
     body.generation_id_or_member_epoch, body.retention_time_ms = body.generation_id, NOTHING
-    return _commit(broker, request, (body.producer_id, body.producer_epoch), now)
+    number = broker.groups.partition(body.group_id)
+    state = broker.groups.shard(number).replica.log.producers
+    of = body, producer, {(OFFSETS_TOPIC, number): state}
+    joining = broker.joins.before_appending(*of, request.version >= IMPLICIT_JOIN, request.version >= ABORTABLE, now)
+    if joining is not None:
+        return joining
+    may = partial(broker.joins.check, body, (OFFSETS_TOPIC, number), producer, state)
+    return _commit(broker, request, producer, now, may)
 
 
 def refuse_in_transaction(request: Call, error: KafkaError) -> dict[str, Any]:
@@ -46,16 +58,26 @@ def refuse_in_transaction(request: Call, error: KafkaError) -> dict[str, Any]:
         error = KafkaError(Error.ILLEGAL_GENERATION)
     elif error.error is Error.COORDINATOR_LOAD_IN_PROGRESS and request.version < 2:
         error = KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+    elif error.error in AS_A_COORDINATOR_SAYS:
+        error = KafkaError(AS_A_COORDINATOR_SAYS[error.error])
     return refuse_commit(request, error)
 
 
-def _commit(broker: Broker, request: Call, producer: tuple[int, int] | None, now: Now) -> dict[str, Any] | Wait:
+def _commit(
+    broker: Broker, request: Call, producer: tuple[int, int] | None, now: Now, may: Callable[[], None] = lambda: None
+) -> dict[str, Any] | Wait:
+    """may(): refuses if what the commit needs has gone before it is written."""
     body, version = request.body, request.version
-    body.unknown = without_unknown(broker, body.topics)
-    body.topics = [topic for topic in body.topics if topic.partitions]
+    set_unknown_aside(broker, body)
     if not body.topics:
         return {"topics": merged(body.unknown, ())}
-    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, version, now, producer), now)
+
+    def decide(groups: Any, _: Wait, now: Now) -> Decision:
+        may()
+        decision: Decision = groups.commit(body, version, now, producer)
+        return decision
+
+    return broker.groups.ask(body.group_id, decide, now)
 
 
 def shape_commit(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +89,13 @@ def refuse_commit(request: Call, error: KafkaError) -> dict[str, Any]:
     parts = [(topic.name, each.partition_index) for topic in request.body.topics for each in topic.partitions]
     refused = nested((name, {"partition_index": number, "error_code": error.error}) for name, number in parts)
     return shape_commit(request, {"topics": refused})
+
+
+def set_unknown_aside(broker: Broker, body: Message) -> None:
+    """Once, though the request may begin anew: body.unknown has the results of what doesn't exist."""
+    if "unknown" not in vars(body):
+        body.unknown = without_unknown(broker, body.topics)
+        body.topics = [topic for topic in body.topics if topic.partitions]
 
 
 def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,8 @@ whose CRC is right, or a timestamp that is too early and not the batch's first, 
 Kafka; and so are more records than one request may make the broker look at: MESSAGE_TOO_LARGE, on which the Java
 client sends smaller batches. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because
 older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages
-(KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong node (KIP-951), 13 names topics by id (KIP-516).
+(KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong node (KIP-951); since 11 a producer may be told
+to abort its transaction, since 12 partitions join it of themselves (KIP-890); 13 names topics by id (KIP-516).
 """
 
 from __future__ import annotations
@@ -34,19 +35,24 @@ from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header, rec
 from minikafka.wire.unpacking import Allowance
 
 ALL, NONE = -1, 0
-CURRENT_LEADERS, TOPIC_IDS = 10, 13  # the versions from which they can be told
+# From which versions on: the answer names leaders; transactions may be refused so; partitions join them of themselves;
+# topics are named by id.
+CURRENT_LEADERS, TRANSACTION_ABORTABLE, IMPLICIT_JOIN, TOPIC_IDS = 10, 11, 12, 13
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | None:
     body = request.body
+    joining = join_first(broker, request, now) if body.transactional_id is not None else None
+    if joining is not None:
+        return joining
     topics, pending = [], []
     allowance = Allowance(records=MAX_RECORDS)
     failed = None
     for topic in body.topic_data:
         partitions = []
-        name = broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
+        name = name_of(broker, request, topic)
         for partition in topic.partition_data:
             answer, promised = produce(broker, request, name, partition, now, allowance)
             failed = failed or answer["error_code"]
@@ -60,6 +66,31 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | N
         return answered(broker, request, topics)
     deadline_ms = now.monotonic_ms + body.timeout_ms
     return replicated(pending, deadline_ms, tell, lambda: answered(broker, request, topics))
+
+
+def name_of(broker: Broker, request: Call, topic: Any) -> str | None:
+    return broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
+
+
+def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
+    """In a transaction: its coordinator is asked for the partitions where it begins (KIP-890). What is wrong with a
+    batch is said when it is appended.
+    """
+    body, logs, producer = request.body, {}, None
+    for topic in body.topic_data:
+        for partition in topic.partition_data:
+            name = name_of(broker, request, topic)
+            try:
+                batch = only_batch(partition.records, request.version)
+                if batch.transactional and name is not None:
+                    logs[name, partition.index] = broker.replicas.leader(name, partition.index).log.producers
+                    producer = batch.producer_id, batch.producer_epoch
+            except KafkaError:
+                continue
+    if producer is None:
+        return None
+    adds, knows_abortable = request.version >= IMPLICIT_JOIN, request.version >= TRANSACTION_ABORTABLE
+    return broker.joins.before_appending(body, producer, logs, adds, knows_abortable, now)
 
 
 def answered(broker: Broker, request: Call, topics: list[dict[str, Any]]) -> dict[str, Any]:
@@ -190,6 +221,9 @@ def append(
                 last_offset=duplicate.last_offset,
             )  # fmt: skip
         return replica, duplicate, duplicate.max_timestamp
+    if batch.transactional:
+        of = batch.producer_id, batch.producer_epoch
+        broker.joins.check(request.body, (topic, partition.index), of, replica.log.producers)
     records = partition.records
     if replica.log.config.compression_type not in ("producer", batch.compression):
         records, batch = repacked(replica.log, batch, records, allowance)

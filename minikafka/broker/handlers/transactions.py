@@ -12,12 +12,13 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.transactions import Status, TopicPartition
+from minikafka.coordinators.transactions import NO_PRODUCER_ID, V2, Status, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.topics import nested
 
 KNOWS_FENCED = {"InitProducerId": 4, "AddPartitionsToTxn": 2, "AddOffsetsToTxn": 2, "EndTxn": 2}  # from this version on
 MANY = 4  # the version of AddPartitionsToTxn that asks for many transactions
+BUMPS = 5  # the version of EndTxn that gives the producer its next epoch
 
 
 class Asked(NamedTuple):
@@ -44,35 +45,36 @@ def add_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any] | 
     """AddPartitionsToTxn (KIP-98, KIP-890): all partitions of a transaction join it, or none. Versions: 0 to 5; 3 is
     flexible, 4 brings many transactions and verification.
     """
-    results: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    transactions = asked_for(request)
+    results: list[list[tuple[str, dict[str, Any]]]] = [[] for _ in transactions]
     whole, waits = Wait(), []
 
-    def take(asked: Asked, codes: dict[TopicPartition, Error]) -> None:
-        results[asked.transactional_id] = [
+    def take(at: int, codes: dict[TopicPartition, Error]) -> None:
+        results[at] = [
             (topic, {"partition_index": number, "partition_error_code": codes[topic, number]})
-            for topic, number in asked.partitions
+            for topic, number in transactions[at].partitions
         ]
 
-    for asked in asked_for(request):
-        missing = [at for at in asked.partitions if at[1] not in partitions_of(broker, at[0])]
+    for at, asked in enumerate(transactions):
+        missing = [place for place in asked.partitions if place[1] not in partitions_of(broker, place[0])]
         if asked.verify_only:
-            take(asked, {at: verified(broker, asked, at) for at in asked.partitions})
+            take(at, {place: verified(broker, asked, place) for place in asked.partitions})
         elif missing:
             codes = dict.fromkeys(asked.partitions, Error.OPERATION_NOT_ATTEMPTED)
-            take(asked, codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION))
+            take(at, codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             of = asked.transactional_id, asked.producer_id, asked.producer_epoch, frozenset(asked.partitions)
-            waits.append((asked, joining(broker, of, now)))
+            waits.append((at, joining(broker, of, now)))
 
-    def ended(asked: Asked, wait: Wait) -> None:
+    def ended(at: int, wait: Wait) -> None:
         code = Error.NONE if wait.error is None else said(request, wait.error)
-        take(asked, dict.fromkeys(asked.partitions, code))
+        take(at, dict.fromkeys(transactions[at].partitions, code))
         if all(each.is_done for _, each in waits):
-            whole.finish(shaped(request, results))
+            whole.finish(shaped(request, transactions, results))
 
-    for asked, wait in waits:
-        wait.then(partial(ended, asked))
-    return whole if waits else shaped(request, results)
+    for at, wait in waits:
+        wait.then(partial(ended, at))
+    return whole if waits else shaped(request, transactions, results)
 
 
 def asked_for(request: Call) -> list[Asked]:
@@ -110,12 +112,19 @@ def joining(broker: Broker, of: tuple[str, int, int, frozenset[TopicPartition]],
     return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.add(*of, now), now)
 
 
-def shaped(request: Call, results: dict[str, list[tuple[str, dict[str, Any]]]]) -> dict[str, Any]:
+def shaped(
+    request: Call, transactions: list[Asked], results: list[list[tuple[str, dict[str, Any]]]]
+) -> dict[str, Any]:
     """The answer to an AddPartitionsToTxn."""
-    by_id = {name: nested(theirs, "name", "results_by_partition") for name, theirs in results.items()}
+    by_topic = [nested(theirs, "name", "results_by_partition") for theirs in results]
     if request.version < MANY:
-        return {"results_by_topic_v3_and_below": next(iter(by_id.values()))}
-    return {"results_by_transaction": [{"transactional_id": at, "topic_results": each} for at, each in by_id.items()]}
+        return {"results_by_topic_v3_and_below": by_topic[0]}
+    parts = zip(transactions, by_topic, strict=True)
+    return {
+        "results_by_transaction": [
+            {"transactional_id": asked.transactional_id, "topic_results": topics} for asked, topics in parts
+        ]
+    }
 
 
 def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
@@ -131,11 +140,18 @@ def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
 
 def end(broker: Broker, request: Call, now: Now) -> Wait:
     """EndTxn (KIP-98): commit or abort; answered when that is decided, before the markers are written. Versions: 0 to
-    4; 3 is flexible.
+    5; 3 is flexible, 5 is of transactions v2 (KIP-890).
     """
     body = request.body
-    of = body.transactional_id, body.producer_id, body.producer_epoch, body.committed
-    return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.end(*of, now), now)
+    of = body.transactional_id, body.producer_id, body.producer_epoch
+    version, producer_id = (V2 if request.version >= BUMPS else 0), NO_PRODUCER_ID
+    if version and broker.transactions.state(of[0]).needs_producer_id(of[0]):
+        found = broker.control.next_producer_id(now)
+        if isinstance(found, Wait):
+            return found
+        producer_id = found
+    how = body.committed, version, producer_id
+    return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.end(of, *how, now), now)
 
 
 def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
