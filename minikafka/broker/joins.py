@@ -17,7 +17,7 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
-from minikafka.coordinators.transactions import TopicPartition
+from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.producer_state import Guard, ProducerState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message

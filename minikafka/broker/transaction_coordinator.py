@@ -14,7 +14,8 @@ from minikafka.broker.transaction_markers import Markers, Pending
 from minikafka.clock import Now
 from minikafka.cluster.metadata import TRANSACTIONS_TOPIC
 from minikafka.coordinators.runtime import RecordCodec
-from minikafka.coordinators.transactions import Transaction, Transactions
+from minikafka.coordinators.transaction_states import Transaction
+from minikafka.coordinators.transactions import Transactions
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_transaction_record, encode_coordinator_record
 

@@ -16,7 +16,7 @@ from minikafka.broker.calls import Broker
 from minikafka.broker.gathering import Gathering
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
-from minikafka.coordinators.transactions import Status, TopicPartition, Transaction
+from minikafka.coordinators.transaction_states import Status, TopicPartition, Transaction
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested

@@ -3,7 +3,8 @@
 import pytest
 
 from minikafka.clock import Now
-from minikafka.coordinators.transactions import LAST_EPOCH, STEPS, V2, Status, Transaction, Transactions
+from minikafka.coordinators.transaction_states import LAST_EPOCH, STEPS, V2, Status, Transaction
+from minikafka.coordinators.transactions import Transactions
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.test_transactions_in_a_partition import Partition

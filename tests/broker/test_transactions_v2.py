@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 
 from minikafka.clock import Now
-from minikafka.coordinators.transactions import LAST_EPOCH, V2, Status, Transaction, Transactions
+from minikafka.coordinators.transaction_states import LAST_EPOCH, V2, Status, Transaction
+from minikafka.coordinators.transactions import Transactions
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.test_transaction_coordinator import Coordinator, ids

@@ -13,7 +13,7 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers import transactions
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.transactions import NO_PRODUCER_ID
+from minikafka.coordinators.transaction_states import NO_PRODUCER_ID
 from minikafka.wire.errors import Error, KafkaError
 
 

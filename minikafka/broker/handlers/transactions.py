@@ -12,7 +12,7 @@ from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.transactions import NO_PRODUCER_ID, V2, Status, TopicPartition
+from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, V2, Status, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.topics import nested
 

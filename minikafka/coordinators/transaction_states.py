@@ -1,0 +1,176 @@
+"""What is known of a transactional id, and which state may follow which (transactions.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message
+from minikafka.wire.topics import nested
+
+NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
+LAST_EPOCH = 2**15 - 2  # of a producer: one more is left to fence it
+V2 = 2  # transaction.version since which each transaction has an epoch of its own
+
+TopicPartition = tuple[str, int]
+
+
+class Status(IntEnum):
+    """Where a transactional id is; numbered as in the record."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6  # expired; its record is a tombstone
+    PREPARE_EPOCH_FENCE = 7  # on the way from Ongoing to PrepareAbort; never in a record
+
+    @property
+    def word(self) -> str:
+        """As administrators read it: PrepareCommit."""
+        return self.name.title().replace("_", "")
+
+
+IDLE = (Status.EMPTY, Status.COMPLETE_COMMIT, Status.COMPLETE_ABORT)
+PREPARED = (Status.PREPARE_COMMIT, Status.PREPARE_ABORT)
+
+# From which states, what leads where.
+STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
+    (IDLE, "InitProducerId", Status.EMPTY),
+    ((Status.ONGOING, *IDLE), "AddPartitionsToTxn, AddOffsetsToTxn", Status.ONGOING),
+    ((Status.ONGOING,), "EndTxn: commit", Status.PREPARE_COMMIT),
+    ((Status.ONGOING, *IDLE), "EndTxn: abort", Status.PREPARE_ABORT),
+    ((Status.ONGOING,), "InitProducerId, or time is over", Status.PREPARE_EPOCH_FENCE),
+    ((Status.PREPARE_EPOCH_FENCE,), "at once", Status.PREPARE_ABORT),
+    ((Status.PREPARE_COMMIT,), "all markers written", Status.COMPLETE_COMMIT),
+    ((Status.PREPARE_ABORT,), "all markers written", Status.COMPLETE_ABORT),
+    (IDLE, "transactional.id.expiration.ms without use", Status.DEAD),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transactional id: its producer, and the transaction that it has open or had last.
+
+    Times are wall clock ms. By previous_producer_id and last_producer_epoch (not in the record) a request that comes
+    again is known. client_version: transaction.version of the producer that ended it. next_producer_id: its id, if the
+    epoch that ends the transaction is the last one.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int = NO_EPOCH
+    timeout_ms: int = 0
+    status: Status = Status.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    start_ms: int = NO_TIME
+    update_ms: int = NO_TIME
+    last_producer_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+    client_version: int = 0
+    next_producer_id: int = NO_PRODUCER_ID
+
+    def to(self, status: Status, **changes: Any) -> Transaction:
+        """One step of the table."""
+        assert any(self.status in before and status is after for before, _, after in STEPS), (self.status, status)
+        return replace(self, status=status, **changes)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the producer id has no epochs left."""
+        return self.producer_epoch >= LAST_EPOCH
+
+    def check_producer_id(self, expected: tuple[int, int] | None) -> None:
+        """A producer may name the id before this one if that had no epochs left: the answer that told it the new one
+        may have got lost. Errors: PRODUCER_FENCED.
+        """
+        if expected is None or self.producer_epoch == NO_EPOCH or expected[0] == self.producer_id:
+            return
+        if expected[0] != self.previous_producer_id or expected[1] < LAST_EPOCH:
+            raise KafkaError(Error.PRODUCER_FENCED)
+
+    def begun_again(self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int) -> Transaction:
+        """A producer comes. expected: the id and epoch that it says it has (KIP-360); without them it is a new one, and
+        whoever is there is fenced. Errors: PRODUCER_FENCED.
+        """
+        fresh = self.producer_epoch == NO_EPOCH
+        self.check_producer_id(expected)
+        last_epoch = NO_EPOCH if expected is None else self.producer_epoch
+        to_empty: dict[str, Any] = {"timeout_ms": timeout_ms, "partitions": frozenset(), "start_ms": NO_TIME}
+        if self.is_exhausted and (expected is None or expected[1] == self.producer_epoch):
+            ids = {"producer_id": new_producer_id, "producer_epoch": 0, "previous_producer_id": self.producer_id}
+            return self.to(Status.EMPTY, **ids, last_producer_epoch=last_epoch, **to_empty)
+        if expected is None or fresh or expected[1] == self.producer_epoch:
+            next_epoch = self.producer_epoch + 1
+            return self.to(Status.EMPTY, producer_epoch=next_epoch, last_producer_epoch=last_epoch, **to_empty)
+        if expected[1] == self.last_producer_epoch:
+            return self.to(Status.EMPTY, **to_empty)  # the answer got lost
+        raise KafkaError(Error.PRODUCER_FENCED)
+
+    def fenced(self, version: int) -> Transaction:
+        """Aborted by its coordinator, and nobody goes on with its epoch. version: transaction.version of the cluster.
+        """
+        fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=self.producer_epoch + 1)
+        last_epoch = self.producer_epoch if version >= V2 else NO_EPOCH
+        return fence.to(Status.PREPARE_ABORT, last_producer_epoch=last_epoch, client_version=version)
+
+    def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> Transaction:
+        """What its producer decides, in transactions v2 with a new epoch."""
+        status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
+        if version < V2:
+            return self.to(status, client_version=0)
+        return self.to(
+            status, client_version=version, producer_epoch=self.producer_epoch + 1,
+            last_producer_epoch=self.producer_epoch, start_ms=now_ms if self.status in IDLE else self.start_ms,
+            next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
+        )  # fmt: skip
+
+    def completed(self) -> Transaction:
+        """Every partition has its marker."""
+        status = Status.COMPLETE_COMMIT if self.status is Status.PREPARE_COMMIT else Status.COMPLETE_ABORT
+        done = self.to(status, partitions=frozenset())
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return done
+        new = replace(done, producer_id=self.next_producer_id, producer_epoch=0, next_producer_id=NO_PRODUCER_ID)
+        return replace(new, previous_producer_id=self.producer_id)
+
+    def is_end_again(self, producer_id: int, epoch: int) -> bool:
+        """Whether who ends it with this id and epoch has done so before, in transactions v2."""
+        if self.client_version < V2 or self.status in (Status.EMPTY, Status.ONGOING):
+            return False
+        overflowed = epoch == LAST_EPOCH and self.producer_epoch == 0 and self.previous_producer_id == producer_id
+        return overflowed or (self.producer_id == producer_id and self.producer_epoch == epoch + 1)
+
+    def record(self, was: Transaction) -> CoordinatorRecord:
+        partitions = nested(sorted(self.partitions), "topic", "partition_ids")
+        value = {
+            "producer_id": self.producer_id,
+            "previous_producer_id": was.producer_id,
+            "next_producer_id": self.next_producer_id,
+            "producer_epoch": self.producer_epoch,
+            "transaction_timeout_ms": self.timeout_ms,
+            "transaction_status": self.status,
+            "transaction_partitions": None if self.status is Status.EMPTY else partitions,
+            "transaction_last_update_timestamp_ms": self.update_ms,
+            "transaction_start_timestamp_ms": self.start_ms,
+            "client_transaction_version": self.client_version,
+        }
+        return CoordinatorRecord("TransactionLog", {"transactional_id": self.transactional_id}, value)
+
+
+def from_record(key: Message, value: Message) -> Transaction:
+    """The other way round."""
+    topics = value.transaction_partitions or ()
+    return Transaction(
+        key.transactional_id, value.producer_id, value.producer_epoch, value.transaction_timeout_ms,
+        Status(value.transaction_status),
+        frozenset((topic.topic, number) for topic in topics for number in topic.partition_ids),
+        value.transaction_start_timestamp_ms, value.transaction_last_update_timestamp_ms,
+        previous_producer_id=value.previous_producer_id, client_version=value.client_transaction_version,
+        next_producer_id=value.next_producer_id,
+    )  # fmt: skip
