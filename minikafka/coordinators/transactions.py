@@ -134,16 +134,19 @@ class Transactions(State):
         return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
 
     def add(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition], now: Now
+        self, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now
     ) -> Decision:
-        """AddPartitionsToTxn, AddOffsetsToTxn. Errors: as of _of, CONCURRENT_TRANSACTIONS."""
-        known = self._of(transactional_id, producer_id, epoch)
+        """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id, epoch. version: of transactions.
+        Errors: as of _of, CONCURRENT_TRANSACTIONS.
+        """
+        known = self._of(*of)
         if known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if known.status is Status.ONGOING and partitions <= known.partitions:
             return Decision(answer={"error_code": Error.NONE})
         start_ms = known.start_ms if known.status is Status.ONGOING else now.wall_ms
-        wanted = known.to(Status.ONGOING, partitions=known.partitions | partitions, start_ms=start_ms)
+        joined = {"partitions": known.partitions | partitions, "client_version": version}
+        wanted = known.to(Status.ONGOING, start_ms=start_ms, **joined)
         return self._step(wanted, {"error_code": Error.NONE}, now, PARTITIONS_JOIN)
 
     def verify(self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition) -> None:

@@ -1,10 +1,13 @@
 """Transactions v2 (KIP-890), step by step: minikafka's coordinator and leaders answer as Apache Kafka's do."""
 
+import re
+
 import pytest
 
 from minikafka.wire.errors import Error
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
 from tests.conformance.raw import Connection, batch
+from tests.storage.test_apache_kafka import dump
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -195,10 +198,11 @@ STORIES = (
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """Of each side, each story."""
+    """Of each side, each story; and under the side's name the folder of its data, when it has stopped."""
     found = {}
     for kind in (MINIKAFKA, APACHE_KAFKA):
-        with node(kind, tmp_path_factory.mktemp("data"), QUICK) as kafka, Connection(kafka.bootstrap) as broker:
+        found[kind] = tmp_path_factory.mktemp("data")
+        with node(kind, found[kind], QUICK) as kafka, Connection(kafka.bootstrap) as broker:
             broker.create_topic("orders", 2)
             while broker.ask("FindCoordinator", 3, key="billing").error_code:
                 pass
@@ -211,3 +215,20 @@ def told(tmp_path_factory):
 @pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
 def test_kip_890_each_step_is_answered_as_by_apache_kafka(told, story):
     assert told[MINIKAFKA, story] == told[APACHE_KAFKA, story]
+
+
+def decoded(data):
+    """What Apache Kafka's tool reads in __transaction_state: of each transactional id its records, without times."""
+    files = [str(path) for path in sorted(data.glob("**/__transaction_state-*/*.log"))]
+    text = dump("--files", ",".join(files), "--transaction-log-decoder")
+    found = {}
+    for line in re.findall(r"^\| offset.* key: .*", text, re.MULTILINE):
+        key, value = re.search(r" key: (.*) payload: (.*)", line).groups()
+        found.setdefault(key, []).append(re.sub(r'("transaction[A-Za-z]*TimestampMs":)\d+', r"\1(ms)", value))
+    return found
+
+
+def test_apache_kafkas_tool_decodes_the_same_records_of_both(told):
+    ours, theirs = decoded(told[MINIKAFKA]), decoded(told[APACHE_KAFKA])
+    assert len(theirs) >= len(STORIES)
+    assert ours == theirs

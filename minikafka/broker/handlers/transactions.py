@@ -17,7 +17,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.topics import nested
 
 KNOWS_FENCED = {"InitProducerId": 4, "AddPartitionsToTxn": 2, "AddOffsetsToTxn": 2, "EndTxn": 2}  # from this version on
-MANY = 4  # the version of AddPartitionsToTxn that asks for many transactions
+MANY = 4  # the version of AddPartitionsToTxn that asks for many transactions, as brokers do
 BUMPS = 5  # the version of EndTxn that gives the producer its next epoch
 
 
@@ -63,8 +63,8 @@ def add_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any] | 
             codes = dict.fromkeys(asked.partitions, Error.OPERATION_NOT_ATTEMPTED)
             take(at, codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            of = asked.transactional_id, asked.producer_id, asked.producer_epoch, frozenset(asked.partitions)
-            waits.append((at, joining(broker, of, now)))
+            version = V2 if request.version >= MANY else 0
+            waits.append((at, joining(broker, asked[:3], frozenset(asked.partitions), version, now)))
 
     def ended(at: int, wait: Wait) -> None:
         code = Error.NONE if wait.error is None else said(request, wait.error)
@@ -108,8 +108,11 @@ def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
     return Error.NONE
 
 
-def joining(broker: Broker, of: tuple[str, int, int, frozenset[TopicPartition]], now: Now) -> Wait:
-    return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.add(*of, now), now)
+def joining(
+    broker: Broker, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now
+) -> Wait:
+    how = of, partitions, version
+    return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.add(*how, now), now)
 
 
 def shaped(
@@ -135,7 +138,8 @@ def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
     except KafkaError as error:
         no_topic = error.error is Error.NOT_COORDINATOR
         raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE) if no_topic else error from None
-    return joining(broker, (body.transactional_id, body.producer_id, body.producer_epoch, partition), now)
+    of = body.transactional_id, body.producer_id, body.producer_epoch
+    return joining(broker, of, partition, 0, now)
 
 
 def end(broker: Broker, request: Call, now: Now) -> Wait:
