@@ -117,6 +117,7 @@ DELIBERATE = {
     },
     "broker_configs": {
         "*no.such.config=5: *": "a name that is not honoured is refused, never ignored",
+        "*transaction.partition.verification.enable.read_only": "it is said at the start",
         "*log.dirs=/tmp: *.error_message": "an unknown name here; in Apache Kafka one that can't change",
     },
     "elections": {

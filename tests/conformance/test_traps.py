@@ -136,12 +136,16 @@ def test_8_client_software_must_match_kafkas_pattern(broker, software):
 
 def test_9_nothing_is_advertised_before_it_works(request, broker):
     if "Apache" in request.node.name:
-        pytest.skip("Apache Kafka has telemetry, and transactions of version 2")
-    telemetry, end_transaction = {71, 72}, 26
+        pytest.skip("Apache Kafka has telemetry")
+    telemetry = {71, 72}
     assert not versions(broker).keys() & telemetry
-    assert versions(broker)[end_transaction][1] < 5, "which means an epoch for each transaction (KIP-890)"
+
+
+def test_9_transactions_v2_is_a_feature_and_a_version_of_end_txn_together(broker):
+    end_transaction, each_has_an_epoch = 26, 5  # KIP-890
     answer = broker.ask("ApiVersions", 3, client_software_name="raw", client_software_version="1")
-    assert "transaction.version" not in {feature.name for feature in answer.finalized_features}
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+    assert versions(broker)[end_transaction][1] == each_has_an_epoch and levels["transaction.version"] == 2
 
 
 def test_10_answers_keep_the_order_of_the_requests_even_when_an_earlier_one_is_parked(broker, topic):
