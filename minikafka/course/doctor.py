@@ -28,7 +28,7 @@ from minikafka.course.spark import SparkMissing, packages, require_java, require
 
 PORT = 9092
 GIGABYTE = 1_000_000_000
-OLDEST, NEWEST = (3, 11), (3, 13)
+OLDEST, NEWEST, SPARKS_NEWEST = (3, 11), (3, 14), (3, 13)
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,9 @@ def _python() -> Iterator[Fact]:
     fits = OLDEST <= sys.version_info[:2] <= NEWEST
     fix = "install Python 3.12, remove .venv, then: make lab (Windows: py tasks.py lab)"
     yield Fact("Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix)
+    if fits and sys.version_info[:2] > SPARKS_NEWEST:
+        fix = f"for lessons 17-20. {fix}"
+        yield Fact("Python for PySpark", "newer than PySpark 4.0 knows", False, needed=False, fix=fix)
 
 
 def _packages() -> Iterator[Fact]:

@@ -153,20 +153,28 @@ def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> 
     its card, or cut it off from the other brokers, as with hands().
     """
 
-    def calls(change: Change) -> list[tuple[str, tuple[int, ...]]]:
-        broker = int(change.who.split()[-1])
-        if change.what in ("cut", "heal"):
-            return [(change.what, (broker, other)) for other in cluster._brokers if other != broker]
-        return [("crash" if change.what == "kill" else change.what, (broker,))]
+    brokers = list(cluster._brokers)
+    rerun = partial(_rerun, cluster, cluster.now_ms, do_to_broker)
+    return LiveRun(name, rerun, partial(broker_line, brokers=brokers), [], seed=cluster.seed, **options)
 
-    def do(again: Cluster, change: Change) -> None:
-        for method, brokers in calls(change):
-            getattr(again, method)(*brokers)
 
-    def code(change: Change) -> str:
-        return "; ".join(f"cluster.{method}({', '.join(map(str, brokers))})" for method, brokers in calls(change))
+def do_to_broker(cluster: Cluster, change: Change) -> None:
+    """What a lever on a broker's card does."""
+    for method, brokers in _broker_calls(change, list(cluster._brokers)):
+        getattr(cluster, method)(*brokers)
 
-    return LiveRun(name, partial(_rerun, cluster, cluster.now_ms, do), code, [], seed=cluster.seed, **options)
+
+def broker_line(change: Change, brokers: Sequence[int]) -> str:
+    """The line of code that does it."""
+    calls = _broker_calls(change, brokers)
+    return "; ".join(f"cluster.{method}({', '.join(map(str, given))})" for method, given in calls)
+
+
+def _broker_calls(change: Change, brokers: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
+    broker = int(change.who.split()[-1])
+    if change.what in ("cut", "heal"):
+        return [(change.what, (broker, other)) for other in brokers if other != broker]
+    return [("crash" if change.what == "kill" else change.what, (broker,))]
 
 
 def _rerun(cluster: Cluster, end_ms: int, do: Callable[[Cluster, Change], None],

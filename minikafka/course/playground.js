@@ -2,8 +2,9 @@
 // The player is the one of the lessons; it finds here what it finds in a notebook's cell (theatre/notebook.js).
 
 const at = id => document.getElementById(id);
-const NUMBERS = ['partitions', 'members', 'per_second', 'seed', 'seconds'];
-const MORE_SECONDS = 10, MOST_SECONDS = 120;
+const NAMES = ['shows', 'protocol'];
+const NUMBERS = ['brokers', 'partitions', 'members', 'per_second', 'seed', 'seconds'];
+const MOST_BROKERS = 3, MORE_SECONDS = 10, MOST_SECONDS = 120;
 
 let asked = fromLink(), times = [], frame = null, turn = 0, since = 0;
 
@@ -13,7 +14,7 @@ const say = words => { at('status').textContent = words; };
 
 function fromLink() {
   const given = new URLSearchParams(location.hash.slice(1)), settings = {};
-  for (const name of ['protocol', ...NUMBERS]) {
+  for (const name of [...NAMES, ...NUMBERS]) {
     if (given.has(name)) settings[name] = NUMBERS.includes(name) ? Number(given.get(name)) : given.get(name);
   }
   const changes = given.getAll('change').map(each => {
@@ -55,7 +56,7 @@ function take(answer) {
   if (frame) tell(play);
   else show(page);
   const took = Math.round(performance.now() - since);
-  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member, while it plays or at any moment of it.`);
+  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, while it plays or at any moment of it.`);
 }
 
 function show(page) {
@@ -75,10 +76,17 @@ function tell(play) {
 // -- what one does
 
 function settle() {
-  const settings = { protocol: at('protocol').value };
+  const settings = {};
+  for (const name of NAMES) settings[name] = at(name).value;
   for (const name of NUMBERS) settings[name] = Number(at(name).value);
+  if (settings.shows !== 'the group' && settings.brokers < 2) settings.brokers = MOST_BROKERS;
+  const more = frame ? { ms: moment() } : {};
+  if (settings.shows !== asked.settings.shows) {  // another picture has another page
+    frame?.remove();
+    frame = null;
+  }
   asked = { settings, changes: asked.changes };
-  ask(frame ? { ms: moment() } : {});
+  ask(more);
 }
 
 at('settings').addEventListener('change', settle);
@@ -113,6 +121,8 @@ at('link').addEventListener('click', async () => {
 
 addEventListener('hashchange', () => {
   asked = fromLink();
+  frame?.remove();
+  frame = null;
   ask({});
 });
 

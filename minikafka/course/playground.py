@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.course import levers
@@ -20,12 +21,20 @@ from minikafka.wire.errors import KafkaError
 
 SINCE_MS = 4000  # the picture begins when the group has settled
 SLOW_MS = 400  # for each record, instead of none
-LIMITS = {"partitions": (1, 12), "members": (1, 4), "per_second": (1, 50), "seconds": (10, 120), "seed": (0, 999_999)}
+LIMITS = {
+    "brokers": (1, 3), "partitions": (1, 12), "members": (1, 4), "per_second": (1, 50), "seconds": (10, 120),
+    "seed": (0, 999_999),
+}  # fmt: skip
+PICTURES = {"the group": "rebalance", "the replicas": "replica-set", "the controllers": "quorum"}
 
 
 class Settings(NamedTuple):
-    """protocol: one of MORE_PROTOCOLS. members: at first. per_second: orders sent. seconds: how long it runs."""
+    """shows: one of PICTURES. brokers: each partition has a replica on every one. protocol: one of MORE_PROTOCOLS.
+    members: at first. per_second: orders sent. seconds: how long it runs.
+    """
 
+    shows: str = "the group"
+    brokers: int = 1
     protocol: str = "range"
     partitions: int = 6
     members: int = 2
@@ -42,7 +51,10 @@ def answer(question: str) -> str:
     asked = json.loads(question)
     try:
         settings = checked(asked.get("settings", {}))
-        runs = Reruns("rebalance", rerun_of(settings), code, names(settings), seed=settings.seed, since_ms=SINCE_MS)
+        code = partial(code_of, brokers=range(1, settings.brokers + 1))
+        options: dict[str, Any] = {"since_ms": SINCE_MS} if settings.shows == "the group" else {}
+        name, rerun = PICTURES[settings.shows], rerun_of(settings)
+        runs = Reruns(name, rerun, code, names(settings), seed=settings.seed, **options)
         changes = [Change(int(at_ms), str(what), str(who)) for at_ms, what, who in asked.get("changes", [])]
         at_ms = asked.get("ms")
         if "act" in asked:
@@ -71,10 +83,14 @@ def checked(given: dict[str, Any]) -> Settings:
     settings = Settings(**given)
     if settings.protocol not in MORE_PROTOCOLS:
         raise ValueError(f"protocol is one of {', '.join(MORE_PROTOCOLS)}")
+    if settings.shows not in PICTURES:
+        raise ValueError(f"shows is one of {', '.join(PICTURES)}")
     for name, (least, most) in LIMITS.items():
         value = getattr(settings, name)
         if type(value) is not int or not least <= value <= most:
             raise ValueError(f"{name} is a whole number from {least} to {most}")
+    if settings.brokers == 1 and settings.shows != "the group":
+        raise ValueError("One broker copies to nobody, and nobody votes for it: choose 3 brokers.")
     return settings
 
 
@@ -87,8 +103,8 @@ def rerun_of(settings: Settings) -> Any:
 
     def rerun(changes: Sequence[Change]) -> list[Event]:
         end_ms = settings.seconds * 1000
-        with Cluster(seed=settings.seed, configs=CONFIGS) as cluster:
-            shop = Shop(cluster, settings.protocol, settings.partitions, settings.per_second)
+        with Cluster(seed=settings.seed, brokers=settings.brokers, configs=CONFIGS) as cluster:
+            shop = Shop(cluster, settings.protocol, settings.partitions, settings.per_second, settings.brokers)
             for name in names(settings):
                 shop.join(name)
                 cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
@@ -98,6 +114,8 @@ def rerun_of(settings: Settings) -> Any:
                 cluster.run_ms(change.at_ms - cluster.now_ms)
                 if change.what == "add":
                     shop.join(change.who)
+                elif is_broker(change):
+                    levers.do_to_broker(cluster, change)
                 else:
                     levers.do(cluster, change, SLOW_MS, TOPIC)
             cluster.run_ms(end_ms - cluster.now_ms)
@@ -106,18 +124,27 @@ def rerun_of(settings: Settings) -> Any:
     return rerun
 
 
-def code(change: Change) -> str:
+def is_broker(change: Change) -> bool:
+    return change.who.startswith("broker ")
+
+
+def code_of(change: Change, brokers: Sequence[int]) -> str:
     """The line that does a change."""
-    return levers.line(change, "billing", SLOW_MS, TOPIC, [1])
+    if is_broker(change):
+        return levers.broker_line(change, brokers)
+    return levers.line(change, "billing", SLOW_MS, TOPIC, brokers)
 
 
 def setup(settings: Settings) -> list[str]:
     """The lines that make this cluster."""
     options = ", ".join(f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items())
     every_s, members = f"{1 / settings.per_second:.3g}", f"# {settings.members} times, one after the other"
+    brokers, replicas = ("", "") if settings.brokers == 1 else (
+        f", brokers={settings.brokers}", f", replication_factor={settings.brokers}"
+    )  # fmt: skip
     return [
-        f"cluster = Cluster(seed={settings.seed})",
-        f'cluster.create_topic("{TOPIC}", partitions={settings.partitions})',
+        f"cluster = Cluster(seed={settings.seed}{brokers})",
+        f'cluster.create_topic("{TOPIC}", partitions={settings.partitions}{replicas})',
         f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order every {every_s} s",
         f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}", {options}))  {members}',
         f"cluster.run(seconds={settings.seconds})",

@@ -28,11 +28,14 @@ TOPIC, GROUP = "orders", "billing"
 
 
 class Shop:
-    """A topic, who sends to it, and whoever joins. per_second: orders; protocol: one of MORE_PROTOCOLS."""
+    """A topic, who sends to it, and whoever joins. per_second: orders; protocol: one of MORE_PROTOCOLS.
+    """
 
-    def __init__(self, cluster: Cluster, protocol: str, partitions: int = 6, per_second: int = 10) -> None:
+    def __init__(
+        self, cluster: Cluster, protocol: str, partitions: int = 6, per_second: int = 10, replicas: int = 1
+    ) -> None:
         self.cluster, self.protocol = cluster, protocol
-        cluster.create_topic(TOPIC, partitions=partitions)
+        cluster.create_topic(TOPIC, partitions=partitions, replication_factor=replicas)
         cluster.start(shop, cluster, cluster.producer(client_id="shop"), 1 / per_second)
 
     def join(self, name: str) -> Any:

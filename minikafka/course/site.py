@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from minikafka.course import gallery, playground, site_lab, site_python
+from minikafka.course import gallery, playground, site_address, site_lab, site_python
 from minikafka.course.contents import NOTEBOOKS, Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.shop import MORE_PROTOCOLS
@@ -96,13 +96,14 @@ def playground_page() -> str:
     """Its frame plays with the theatre's script, which this page's policy must let run, too."""
     first, limits = playground.Settings(), playground.LIMITS
     protocols = "".join(f"<option>{name}</option>" for name in MORE_PROTOCOLS)
+    pictures = "".join(f"<option>{name}</option>" for name in playground.PICTURES)
     numbers = "\n".join(
         f'<label>{LABELS.get(name, name)} <input type="number" id="{name}" required '
         f'min="{least}" max="{most}" value="{getattr(first, name)}"></label>'
         for name, (least, most) in limits.items()
     )
     policy = f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
-    body = filled("site_playground.html", protocols=protocols, numbers=numbers)
+    body = filled("site_playground.html", pictures=pictures, protocols=protocols, numbers=numbers)
     return page("A Kafka cluster to play with", body, policy=policy)
 
 
@@ -153,6 +154,8 @@ def read(lesson: Contents, site: Path) -> str:
 
 def linked(markdown: str) -> str:
     """What links to files of the project links to pages of the site."""
+    markdown = markdown.replace(site_address.links(site_address.address())["notebooks/00_start_here.ipynb"],
+                                f"](../{site_address.PAGE})")  # fmt: skip
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.html)", markdown)
     return markdown.replace("](../notebooks/glossary.md", "](../glossary.html").replace("](../notebooks/", "](../")
 

@@ -137,6 +137,19 @@ def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
     assert one.errors == [] and serious(page) == []
 
 
+def test_a_broker_of_three_is_killed_by_a_click(tab):
+    one = tab()
+    page = playground(one)
+    page.select_option("#shows", "the replicas")
+    act = page.frame_locator("#stage iframe").locator('#drawing [data-act="kill broker 2"]').first
+    act.wait_for(timeout=120_000)
+    assert page.input_value("#brokers") == "3"
+    act.click()
+    page.wait_for_function(f"() => {FLAGS} > 0", timeout=120_000)
+    assert "cluster.crash(2)" in page.text_content("#code")
+    assert one.errors == [] and serious(page) == []
+
+
 def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
     page = playground(tab())
     inside = page.frame_locator("#stage iframe")
@@ -207,7 +220,7 @@ def test_every_trace_of_a_simulated_lesson_is_the_same_in_the_browser(python, nu
     assert (traces, pictures) == lesson_traces.digests(number)
 
 
-@pytest.mark.parametrize("name", ["00_start_here", "02_partitions_and_keys", "06_rebalancing"])
+@pytest.mark.parametrize("name", ["00_start_here", "02_partitions_and_keys", "06_rebalancing", "10_failover"])
 def test_a_lesson_runs_from_top_to_bottom_in_a_tab(tab, name):
     book = Notebook(tab(), f"{name}.ipynb")
     shown = book.run_all()

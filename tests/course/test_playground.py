@@ -50,13 +50,31 @@ def test_under_every_protocol_a_group_of_two_reads_all_partitions(protocol):
     assert "error" not in found and members(found) == {"consumer A", "consumer B"}
 
 
+@pytest.mark.parametrize("shows", ["the replicas", "the controllers"])
+def test_a_broker_of_three_can_be_killed_and_restarted(shows):
+    settings = {"brokers": 3, "shows": shows, "partitions": 1, "seconds": 15}
+    before = ask(settings=settings)
+    killed = ask(settings=settings, act="kill broker 2", at_ms=6000)
+    assert killed["lines"] == ["6.000 s  cluster.crash(2)"]
+    back = ask(settings=settings, changes=killed["changes"], act="restart broker 2", at_ms=9000)
+    assert back["lines"][1] == "9.000 s  cluster.restart(2)"
+    assert len({json.dumps(each["play"]) for each in (before, killed, back)}) == 3
+    assert back["code"][:2] == [
+        "cluster = Cluster(seed=7, brokers=3)",
+        'cluster.create_topic("orders", partitions=1, replication_factor=3)',
+    ]
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
         ({"settings": {"seed": "x"}}, "seed is a whole number"),
         ({"settings": {"partitions": 1000}}, "partitions is a whole number from 1 to 12"),
         ({"settings": {"protocol": "magic"}}, "protocol is one of"),
-        ({"settings": {"brokers": 3}}, "brokers"),
+        ({"settings": {"brokers": 4}}, "brokers is a whole number from 1 to 3"),
+        ({"settings": {"shows": "everything"}}, "shows is one of the group, the replicas, the controllers"),
+        ({"settings": {"shows": "the replicas"}}, "choose 3 brokers"),
+        ({"settings": {"rack": 1}}, "rack"),
         ({"act": "crash consumer A", "at_ms": 60_000}, "The run ends at 20.000 s"),
         ({"changes": [[8000, "crash", "consumer Q"]]}, "consumer Q is not there yet"),
     ],

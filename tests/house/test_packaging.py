@@ -10,6 +10,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from minikafka.course.doctor import NEWEST, OLDEST, SPARKS_NEWEST
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
@@ -29,7 +31,9 @@ def conda_packages() -> dict[str, SpecifierSet]:
 
 def test_environment_yml_and_pyproject_name_the_same_packages_in_the_same_versions():
     conda = conda_packages()
-    assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
+    oldest, newest = OLDEST[1], SPARKS_NEWEST[1]  # PySpark is in it
+    assert PROJECT["requires-python"] == f">=3.{oldest},<3.{NEWEST[1] + 1}"
+    assert conda.pop("python") == SpecifierSet(f">=3.{oldest},<3.{newest + 1}")
     assert conda.pop("openjdk") == SpecifierSet("==17.*")
     assert conda.pop("pip") == SpecifierSet("")
     assert conda == pip_packages()

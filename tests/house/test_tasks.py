@@ -27,7 +27,7 @@ def test_an_unknown_task_shows_the_list():
 def test_a_python_that_does_not_fit_is_named_with_ways_out(monkeypatch):
     monkeypatch.setattr(tasks, "version_of", lambda python: None)
     monkeypatch.setattr(tasks, "fits", lambda version: False)
-    with pytest.raises(tasks.Stop, match=r"Python 3\.11 to 3\.13 is needed"):
+    with pytest.raises(tasks.Stop, match=r"Python 3\.11 to 3\.14 is needed"):
         tasks.find_python()
 
 

@@ -23,7 +23,7 @@ def elsewhere(python, hash_seed, seed=7):
 def other_pythons():
     """Interpreters of other versions that this machine happens to have."""
     versions = Path.home() / ".pyenv" / "versions"
-    found = sorted([*versions.glob("3.12.*/bin/python"), *versions.glob("3.13.*/bin/python")])
+    found = sorted([*versions.glob("3.12.*/bin/python"), *versions.glob("3.1[34].*/bin/python")])
     return found or [None]
 
 

@@ -1,0 +1,32 @@
+"""The README and lesson 00 lead to the site by one address, which is said in pyproject.toml."""
+
+import shutil
+
+import pytest
+
+from minikafka.course import site_address
+from minikafka.course.site import linked
+
+
+def test_both_link_to_the_address_that_is_configured():
+    for name, link in site_address.links(site_address.address()).items():
+        assert (site_address.PROJECT / name).read_text(encoding="utf-8").count(link) == 1, name
+
+
+@pytest.mark.parametrize("base", ["https://example.org/kafka/", "https://example.org/kafka", "public/site/"])
+def test_one_command_moves_all_and_there_and_back_changes_nothing(tmp_path, base):
+    files = list(site_address.links(""))
+    (tmp_path / "notebooks").mkdir()
+    for name in files:
+        shutil.copy(site_address.PROJECT / name, tmp_path / name)
+    before = {name: (tmp_path / name).read_bytes() for name in files}
+    site_address.move(base, tmp_path)
+    assert site_address.address(tmp_path) == base.rstrip("/") + "/"
+    assert all((tmp_path / name).read_bytes() != before[name] for name in files)
+    site_address.move(site_address.address(), tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in files} == before
+
+
+def test_a_page_of_the_site_leads_to_its_own_front_page():
+    link = site_address.links(site_address.address())["notebooks/00_start_here.ipynb"]
+    assert linked(f"[in a tab{link}") == "[in a tab](../index.html)"
