@@ -151,6 +151,8 @@ BROKER_CONFIGS = {row.name: row for row in (
     Config("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, 10_000,
            "How often it is looked who has a transaction open for too long.", lowest=1),
     Config("transaction.max.timeout.ms", _I, 900_000, "The longest a transaction may be open.", lowest=1),
+    Config("transaction.partition.verification.enable", _B, True,
+           "Whether a leader asks the coordinator before a transaction's first records (KIP-890)."),
     Config("transaction.state.log.min.isr", _I, 2, "min.insync.replicas of __transaction_state.", lowest=1),
     Config("transaction.state.log.num.partitions", _I, 50, "Partitions of __transaction_state.", lowest=1),
     Config("transaction.state.log.replication.factor", Type.SHORT, 3,

@@ -84,13 +84,14 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Producer:
-    """One producer id. The batches are all of its current epoch."""
+    """One producer id. The batches are all of its current epoch. markers: that came since the log was opened."""
 
     epoch: int
     timestamp: int
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
     coordinator_epoch: int = -1
     transaction_first_offset: int | None = None
+    markers: int = 0
 
     @property
     def last_sequence(self) -> int:
@@ -151,6 +152,20 @@ class ProducerState:
             what = f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is in use"
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
 
+    def guard(self, producer_id: int, epoch: int) -> int | None:
+        """Before the first batch of a transaction its coordinator is asked whether it is open (KIP-890). The answer
+        holds as long as this is the same; None: it has begun, nobody need be asked.
+        """
+        producer = self.producers.get(producer_id)
+        if producer is None:
+            return 0
+        return None if producer.epoch == epoch and producer_id in self._ongoing else producer.markers
+
+    def check_guard(self, producer_id: int, epoch: int, guard: int | None) -> None:
+        """Check that a transaction has begun, or may begin. Errors: INVALID_TXN_STATE."""
+        if self.guard(producer_id, epoch) not in (None, guard):
+            raise KafkaError(Error.INVALID_TXN_STATE, f"producer {producer_id} has no transaction open")
+
     def check_marker(self, marker: Marker) -> None:
         """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
         (KIP-890, KIP-1228); a marker that comes again after its transaction's end may have the same one.
@@ -191,6 +206,7 @@ class ProducerState:
 
     def _end(self, producer: Producer, header: BatchHeader, marker: EndTransaction) -> Aborted | None:
         producer.coordinator_epoch = marker.coordinator_epoch
+        producer.markers += 1
         first_offset, producer.transaction_first_offset = producer.transaction_first_offset, None
         if first_offset is None:
             return None

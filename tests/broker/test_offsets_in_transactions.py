@@ -6,6 +6,7 @@ from minikafka.coordinators.groups import partition_for
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error
 from tests.broker.node import Node
+from tests.broker.test_transactions_in_a_partition import BY_HAND
 
 OFFSETS = "__consumer_offsets"
 
@@ -14,7 +15,7 @@ class Offsets(Node):
     """A node with the group `billing`, and producers that need no coordinator."""
 
     def __init__(self, **properties):
-        super().__init__(offsets_topic_num_partitions=3, **properties)
+        super().__init__(offsets_topic_num_partitions=3, **BY_HAND, **properties)
         self.create_topic("orders", partitions=2)
         while self.call("FindCoordinator", 0, key="billing").error_code:
             self.pass_time(1)

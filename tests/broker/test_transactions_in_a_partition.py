@@ -9,21 +9,22 @@ from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.broker.node import Node
 
 READ_COMMITTED = {"isolation_level": 1}
+BY_HAND = {"transaction_partition_verification_enable": "false"}
 
 
 class Partition(Node):
     """A node with one partition of `orders`, and transactional producers that need no coordinator."""
 
     def __init__(self, **properties):
-        super().__init__(**properties)
+        super().__init__(**BY_HAND | properties)
         self.create_topic("orders")
 
-    def in_transaction(self, sequence, *values, of=7, epoch=0, transactional=True, version=9):
+    def in_transaction(self, sequence, *values, of=7, epoch=0, transactional=True, version=9, by="t"):
         fields = {"producer_id": of, "producer_epoch": epoch, "base_sequence": sequence}
         records = [(self.now.wall_ms, None, value.encode(), []) for value in values]
         one = {"index": 0, "records": encode_batch(records, transactional=transactional, **fields)}
         topics = [{"name": "orders", "partition_data": [one]}]
-        asked = {"transactional_id": "t", "acks": -1, "timeout_ms": 1000, "topic_data": topics}
+        asked = {"transactional_id": by, "acks": -1, "timeout_ms": 1000, "topic_data": topics}
         return self.call("Produce", version, **asked).responses[0].partition_responses[0]
 
     def marker(self, committed, of=7, epoch=0, coordinator_epoch=0, topic="orders", version=1, **more):

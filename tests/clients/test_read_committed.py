@@ -12,14 +12,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.clients.brokers import fresh_name
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import APACHE_KAFKA, BOTH, QUICK, node, without_java
+from tests.clients.nodes import BOTH, QUICK, node, without_java
 from tests.clients.test_confluent_kafka import finish
 from tests.clients.transactors import CLIENTS, Java, take
 from tests.conformance.raw import Connection, batch
 from tests.soak.failover import REPLICATED, running, wait_until_in_sync
 from tests.soak.kill import RECONNECT
 
-# Without a coordinator nobody could say that a transaction is open (KIP-890); minikafka doesn't ask.
+# Without a coordinator nobody could say that a transaction is open (KIP-890).
 BY_HAND = {"transaction.partition.verification.enable": "false"}
 PRODUCERS, FIRST_ID, STEPS, SEED = 5, 1000, 300, 98
 SEGMENT_BYTES, KILLS = 3000, 3
@@ -27,7 +27,7 @@ SEGMENT_BYTES, KILLS = 3000, 3
 
 @pytest.fixture(scope="module", params=BOTH)
 def kafka(request, tmp_path_factory):
-    properties = QUICK | (BY_HAND if request.param == APACHE_KAFKA else {})
+    properties = QUICK | BY_HAND
     with node(request.param, tmp_path_factory.mktemp("data"), properties) as broker:
         yield broker
 
@@ -177,7 +177,7 @@ def test_kip_98_after_a_crash_of_the_broker_the_same_is_read(kafka, log):
 
 def test_kip_98_a_new_leader_knows_the_transactions_of_the_one_before_it():
     """Decided and open ones. On minikafka only: the three Apache Kafkas ask the coordinator of every transaction."""
-    with running(apache=False) as cluster:
+    with running(apache=False, properties=BY_HAND) as cluster:
         log = ReplicatedLog(cluster)
         for client in CLIENTS.values():
             assert read(client, log, log.committed) == log.committed

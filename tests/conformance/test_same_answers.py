@@ -63,6 +63,7 @@ CONFIGS = {
     "*.configs.log.cleaner.backoff.ms.read_only": AT_START,
     "*.configs.log.cleaner.dedupe.buffer.size.read_only": AT_START,
     "*.configs.max.connections.read_only": AT_START,
+    "*.configs.transaction.partition.verification.enable.read_only": AT_START,
     "*.configs.group.consumer.assignment.interval.ms.read_only": AT_START,
 }
 
@@ -137,10 +138,10 @@ DELIBERATE = {
 }
 
 
-LIKE_OURS = {
+BY_HAND = {"transaction.partition.verification.enable": "false"}  # what no coordinator knows of is a transaction too
+LIKE_OURS = BY_HAND | {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
-    "transaction.partition.verification.enable": "false",  # what no coordinator knows of is a transaction too
     "num.network.threads": "1",  # requests of several connections are handled in the order in which they came
     "num.io.threads": "1",
 }
@@ -148,7 +149,7 @@ LIKE_OURS = {
 
 @pytest.fixture(scope="module")
 def both():
-    with minikafka(AT_ONCE) as ours, ApacheKafka(LIKE_OURS) as apache:
+    with minikafka(AT_ONCE | BY_HAND) as ours, ApacheKafka(LIKE_OURS) as apache:
         yield ours, apache.bootstrap
 
 

@@ -41,7 +41,7 @@ class Told(Log):
 def sides(tmp_path_factory):
     found = []
     for kind in (MINIKAFKA, APACHE_KAFKA):
-        properties = QUICK | (BY_HAND if kind == APACHE_KAFKA else {})
+        properties = QUICK | BY_HAND
         with node(kind, tmp_path_factory.mktemp("data"), properties) as kafka:
             found.append(Told(kafka.bootstrap))
     return found

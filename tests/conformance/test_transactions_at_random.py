@@ -127,7 +127,7 @@ class Story:
 def test_kip_98_and_447_right_and_wrong_requests_are_answered_as_by_apache_kafka(tmp_path):
     stories = []
     for kind in (MINIKAFKA, APACHE_KAFKA):
-        properties = QUICK | (BY_HAND if kind == APACHE_KAFKA else {})
+        properties = QUICK | BY_HAND
         with node(kind, tmp_path / kind, properties) as kafka:
             stories.append(Story(kafka.bootstrap).told)
     for number, (ours, theirs) in enumerate(zip(*stories, strict=True)):

@@ -47,8 +47,8 @@ class Cluster(Protocol):
 class Processes:
     """minikafka serve --processes."""
 
-    def __init__(self, folder: str) -> None:
-        options = ("--brokers", "3", "--processes", *overrides({"offsets.topic.num.partitions": "3"}))
+    def __init__(self, folder: str, properties: dict[str, str]) -> None:
+        options = ("--brokers", "3", "--processes", *overrides({"offsets.topic.num.partitions": "3"} | properties))
         self._folder = folder
         self.served = Served(data=folder, options=options)
         self.bootstrap = self.served.bootstrap
@@ -74,13 +74,14 @@ class Jvm(JvmCluster):
 
 
 @contextmanager
-def running(apache: bool) -> Iterator[Cluster]:
+def running(apache: bool, properties: dict[str, str] | None = None) -> Iterator[Cluster]:
+    """properties: more of minikafka's."""
     if apache:
         with Jvm(an_address(OF_ITS_OWN)) as cluster:
             yield cluster
         return
     with tempfile.TemporaryDirectory(prefix="minikafka-failover-") as folder:
-        processes = Processes(folder)
+        processes = Processes(folder, properties or {})
         with processes.served:
             yield processes
             if "Traceback" in processes.served.said():

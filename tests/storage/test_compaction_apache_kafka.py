@@ -16,8 +16,11 @@ from tests.storage.test_apache_kafka import COMPLAINT, dump, paths
 pytestmark = [pytest.mark.java, pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))]
 
 TIME = 2_000_000_000_000  # markers are of now, so older: whether they begin a segment does not depend on the clock
-PROPERTIES = {"log.cleaner.backoff.ms": "50", "log.retention.ms": "-1"}
-UNVERIFIED = {"transaction.partition.verification.enable": "false"}  # there is no coordinator of these transactions
+PROPERTIES = {
+    "log.cleaner.backoff.ms": "50",
+    "log.retention.ms": "-1",
+    "transaction.partition.verification.enable": "false",  # there is no coordinator of these transactions
+}
 TRANSACTIONAL = 7, 8
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPICS = {"kept": 10**12, "gone": 0}  # -> delete.retention.ms
@@ -115,7 +118,7 @@ def test_the_same_records_batches_and_tombstones_survive_three_passes(tmp_path):
     overrides = [word for name, value in PROPERTIES.items() for word in ("--override", f"{name}={value}")]
     with Served(tmp_path / "ours", options=tuple(overrides)) as kafka:
         ours = list(compacted(kafka.bootstrap, tmp_path / "ours"))
-    with ApacheKafka(PROPERTIES | UNVERIFIED, data=tmp_path / "theirs") as kafka:
+    with ApacheKafka(PROPERTIES, data=tmp_path / "theirs") as kafka:
         theirs = list(compacted(kafka.bootstrap, tmp_path / "theirs"))
     for left, right in zip(ours, theirs, strict=True):
         for topic in TOPICS:

@@ -6,13 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers import verification
 from minikafka.clock import Now
+from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.groups import Groups
 from minikafka.coordinators.offsets import NOTHING
+from minikafka.coordinators.runtime import Decision
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from minikafka.wire.topics import nested
 
+AS_GROUPS_SAY = {Error.NETWORK_EXCEPTION: Error.COORDINATOR_LOAD_IN_PROGRESS}  # of a transaction to be verified
 MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
 
 
@@ -51,11 +56,24 @@ def refuse_in_transaction(request: Call, error: KafkaError) -> dict[str, Any]:
 
 def _commit(broker: Broker, request: Call, producer: tuple[int, int] | None, now: Now) -> dict[str, Any] | Wait:
     body, version = request.body, request.version
-    body.unknown = without_unknown(broker, body.topics)
-    body.topics = [topic for topic in body.topics if topic.partitions]
+    if "unknown" not in body.__dict__:
+        body.unknown = without_unknown(broker, body.topics)
+        body.topics = [topic for topic in body.topics if topic.partitions]
     if not body.topics:
         return {"topics": merged(body.unknown, ())}
-    return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, version, now, producer), now)
+    if producer is None:
+        return broker.groups.ask(body.group_id, lambda groups, _, now: groups.commit(body, version, now), now)
+    at = OFFSETS_TOPIC, broker.groups.partition(body.group_id)
+    replica = broker.groups.shard(at[1]).replica
+    unsure = verification.asked(broker, request, producer, {at: replica})
+    if unsure is not None:
+        return unsure
+
+    def decide(groups: Groups, _: Wait, now: Now) -> Decision:
+        verification.check(request, producer, at, replica, AS_GROUPS_SAY)
+        return groups.commit(body, version, now, producer)
+
+    return broker.groups.ask(body.group_id, decide, now)
 
 
 def shape_commit(request: Call, answer: dict[str, Any]) -> dict[str, Any]:

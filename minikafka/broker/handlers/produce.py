@@ -16,10 +16,12 @@ older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers import verification
 from minikafka.broker.handlers.fetch import current_leader, leaders_named
 from minikafka.clock import Now
 from minikafka.cluster import telling
@@ -36,17 +38,28 @@ from minikafka.wire.unpacking import Allowance
 ALL, NONE = -1, 0
 CURRENT_LEADERS, TOPIC_IDS = 10, 13  # the versions from which they can be told
 ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets write to internal topics
+# A transaction that can't be verified now: the one error that producers try again without new metadata.
+AS_PRODUCERS_RETRY = dict.fromkeys(
+    (
+        Error.CONCURRENT_TRANSACTIONS, Error.NETWORK_EXCEPTION, Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR,
+    ),
+    Error.NOT_ENOUGH_REPLICAS,
+)  # fmt: skip
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
 def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | None:
     body = request.body
+    unsure = verifying(broker, request)
+    if unsure is not None:
+        return unsure
     topics, pending = [], []
     allowance = Allowance(records=MAX_RECORDS)
     failed = None
     for topic in body.topic_data:
         partitions = []
-        name = broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
+        name = name_of(broker, request, topic)
         for partition in topic.partition_data:
             answer, promised = produce(broker, request, name, partition, now, allowance)
             failed = failed or answer["error_code"]
@@ -60,6 +73,25 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | N
         return answered(broker, request, topics)
     deadline_ms = now.monotonic_ms + body.timeout_ms
     return replicated(pending, deadline_ms, tell, lambda: answered(broker, request, topics))
+
+
+def name_of(broker: Broker, request: Call, topic: Any) -> str | None:
+    """A topic's name, None for an unknown id."""
+    return broker.image.topic_names.get(topic.topic_id) if request.version >= TOPIC_IDS else topic.name
+
+
+def verifying(broker: Broker, request: Call) -> Wait | None:
+    """What a transaction has to wait for before its first records are written; None if it may go on."""
+    found: dict[tuple[int, int], dict[tuple[str, int], Replica]] = {}
+    for topic in request.body.topic_data if request.body.transactional_id is not None else ():
+        name = name_of(broker, request, topic)
+        for partition in topic.partition_data:
+            with suppress(KafkaError):  # it is refused later
+                batch = only_batch(partition.records, request.version)
+                if batch.transactional and name is not None:
+                    replica = broker.replicas.leader(name, partition.index)
+                    found.setdefault((batch.producer_id, batch.producer_epoch), {})[name, partition.index] = replica
+    return verification.asked(broker, request, *next(iter(found.items()))) if found else None
 
 
 def answered(broker: Broker, request: Call, topics: list[dict[str, Any]]) -> dict[str, Any]:
@@ -181,6 +213,9 @@ def append(
     if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     check_batch(replica.log, batch, partition.records, now, allowance)
+    if batch.transactional:
+        producer = batch.producer_id, batch.producer_epoch
+        verification.check(request, producer, (topic, partition.index), replica, AS_PRODUCERS_RETRY)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
