@@ -28,6 +28,12 @@ class Partition(NamedTuple):
 UNKNOWN = Partition(None, -1)
 
 
+def newer(known: Partition, told: Message) -> Partition:
+    """A broker that was cut off from the others still tells an older leader epoch: it doesn't count (KIP-320)."""
+    told_now = Partition(None if told.leader_id < 0 else told.leader_id, told.leader_epoch)
+    return known if known.leader_epoch > told_now.leader_epoch >= 0 else told_now
+
+
 class Metadata:
     """One client's image of the cluster, and the request that reads it."""
 
@@ -96,8 +102,10 @@ class Metadata:
             error = Error(topic.error_code)
             self.errors[topic.name] = error
             if error is Error.NONE:
+                is_known = self.topic_names.get(topic.topic_id) == topic.name
+                known = self._topics.get(topic.name, {}) if is_known else {}
                 self._topics[topic.name] = {
-                    each.partition_index: Partition(None if each.leader_id < 0 else each.leader_id, each.leader_epoch)
+                    each.partition_index: newer(known.get(each.partition_index, UNKNOWN), each)
                     for each in sorted(topic.partitions, key=lambda each: each.partition_index)
                 }
                 self.topic_names[topic.topic_id] = topic.name

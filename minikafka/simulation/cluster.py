@@ -369,10 +369,11 @@ class Cluster:
         self.kernel.agenda.add(process)
 
     def _client_name(self, kind: str, config: dict[str, Any]) -> str:
-        name = str(config.get("client_id") or "")
+        name = base = str(config.get("client_id") or "")
         number = 1 + sum(1 for each in self._clients if each.startswith(f"{kind} "))
-        if not name or name in self._clients or name in self._taken:
-            name = f"{name or kind} {number}"
+        while not name or name in self._clients or name in self._taken:
+            name = f"{base or kind} {number}"
+            number += 1
         return name
 
     def _add_client(self, handle: type[Handle], name: str, trace: Trace, new_core: Callable[[], Client]) -> Handle:

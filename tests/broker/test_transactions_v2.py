@@ -41,15 +41,6 @@ def test_a_partition_joins_with_its_first_batch_and_each_transaction_has_an_epoc
     assert node.committed() == ["0", "0, too", "2", "2, too"]
 
 
-def test_an_older_producer_is_refused_where_no_partition_has_joined(node):
-    producer = ids(node.init())
-    assert send(node, producer, 0, "a", version=9) == Error.INVALID_TXN_STATE
-    assert send(node, producer, 0, "a", version=11) == Error.TRANSACTION_ABORTABLE
-    assert node.stable() == 0, "nothing hangs"
-    node.add(producer)
-    assert send(node, producer, 0, "a", version=9) == Error.NONE
-
-
 def test_an_end_that_comes_again_is_told_the_same_until_the_next_transaction(node):
     first = ids(node.init())
     send(node, first, 0, "a")
@@ -76,21 +67,6 @@ def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
     assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (8, 0, 7)
     again = ends(-1, ONCE)
     assert (again.answer["producer_id"], again.answer["producer_epoch"]) == (8, 0) and not again.records
-
-
-def test_a_marker_between_the_answer_and_the_append_is_noticed(node, monkeypatch):
-    producer = ids(node.init())
-    node.add(producer)
-    verified = node.broker.joins.requests._take
-
-    def a_marker_comes_first(*answer):
-        node.broker.replicas.replicas["orders", 0].log.producers._guards.pop(producer[0])
-        verified(*answer)
-
-    monkeypatch.setattr(node.broker.joins.requests, "_take", a_marker_comes_first)
-    assert send(node, producer, 0, "a", version=9) == Error.INVALID_TXN_STATE
-    monkeypatch.undo()
-    assert send(node, producer, 0, "a", version=9) == Error.NONE
 
 
 def test_who_begins_while_markers_are_written_waits_for_them(node, monkeypatch):

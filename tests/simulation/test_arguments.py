@@ -293,6 +293,11 @@ def test_no_client_takes_the_name_of_a_broker(world):
         cluster.create_topic("orders")
 
 
+def test_no_two_clients_have_one_name_however_often_it_is_given(world):
+    with Cluster() as cluster:
+        assert [cluster.producer(client_id="pay").name for _ in range(3)] == ["pay", "pay 1", "pay 2"]
+
+
 def interrupted(cluster):
     cluster.sleep(1)
     raise KeyboardInterrupt

@@ -352,3 +352,30 @@ def test_a_new_leader_tells_the_latest_offset_when_it_knows_that_nothing_will_go
     for other in replica.partition.isr:
         replica.follower_fetched(other, 4, broker.now)
     assert offsets.look_up(broker, request, "orders", asked, Allowance())["offset"] == 4
+
+
+def test_kip_320_a_reader_does_not_go_back_to_a_leader_of_an_older_epoch():
+    cluster = three()
+    sent(cluster, "a")
+    writer = cluster.producer(client_id="writer", request_timeout_ms=1000)
+    reader = cluster.consumer("orders", client_id="reader", auto_offset_reset="earliest", request_timeout_ms=1000)
+    leader, others, read = cluster.leader("orders"), followers(cluster), []
+
+    def read_for(seconds):
+        until_ms = cluster.now_ms + 1000 * seconds
+        while cluster.now_ms < until_ms:
+            read.extend(record.value for found in reader.poll(timeout_ms=500).values() for record in found)
+
+    for lonely in (*others, "reader", "writer"):
+        cluster.cut(leader, lonely)
+    writer.send("orders", value="b")
+    read_for(10)
+    assert read == [b"a", b"b"]
+    cluster.heal("reader", leader)
+    for other in others:
+        cluster.cut("reader", other)
+    read_for(10)
+    cluster.heal()
+    writer.send("orders", value="c")
+    read_for(10)
+    assert read == [b"a", b"b", b"c"]

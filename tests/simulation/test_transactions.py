@@ -173,6 +173,29 @@ def test_kip_360_after_a_record_that_was_given_up_the_next_transaction_has_a_new
     assert read(cluster) == ["c"]
 
 
+def test_kip_890_a_late_record_of_an_aborted_transaction_counts_in_no_later_one():
+    """Its producer gave it up while it was on its way."""
+    cluster = Cluster(brokers=3, seed=0, configs=QUICK | OURS)
+    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+    producer = transactional(cluster, request_timeout_ms=1500, delivery_timeout_ms=2000, linger_ms=0)
+    leader = cluster.leader("orders")
+    assert leader != cluster.leader("__transaction_state")
+    producer.begin_transaction()
+    producer.send("orders", value="a", partition=0).get()
+    cluster.cut(producer, leader)
+    producer.send("orders", value="late", partition=0)
+    cluster.run(seconds=3)
+    producer.abort_transaction()
+    cluster.run_ms(100)
+    cluster.heal()
+    cluster.run(seconds=1)
+    producer.begin_transaction()
+    producer.send("orders", value="b", partition=0)
+    producer.commit_transaction()
+    cluster.run(seconds=1)
+    assert read(cluster) == ["b"]
+
+
 def test_calls_come_in_their_order():
     cluster = made()
     with pytest.raises(IllegalStateError, match="transactional_id"):

@@ -212,6 +212,9 @@ def append(
     if acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     check_batch(replica.log, batch, partition.records, now, allowance)
+    if batch.transactional:
+        of = batch.producer_id, batch.producer_epoch
+        broker.joins.check(request.body, (topic, partition.index), of, replica.log.producers)
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
@@ -221,9 +224,6 @@ def append(
                 last_offset=duplicate.last_offset,
             )  # fmt: skip
         return replica, duplicate, duplicate.max_timestamp
-    if batch.transactional:
-        of = batch.producer_id, batch.producer_epoch
-        broker.joins.check(request.body, (topic, partition.index), of, replica.log.producers)
     records = partition.records
     if replica.log.config.compression_type not in ("producer", batch.compression):
         records, batch = repacked(replica.log, batch, records, allowance)
