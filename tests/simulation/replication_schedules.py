@@ -89,48 +89,13 @@ class Run:
         self.committed: dict[Any, int] = {}
         for second in range(FAULTY_S + HEALING_S):
             for kind, nodes in schedule.steps.get(second, ()):
-                self.fault(kind, *nodes)
+                strike(self.cluster, kind, *nodes, topics={TOPIC: PARTITIONS})
             if second < FAULTY_S + HEALING_S - 30:
                 self.produce(second)
             self.read()
             self.cluster.run_ms(500)
         self.settle()
         self.look()
-
-    def fault(self, kind: str, one: int, other: int) -> None:
-        cluster = self.cluster
-        process = cluster._brokers[one]
-        if kind == "crash" or (kind == "power" and not self.is_whole):
-            cluster.crash(one)  # records that no other replica has are outside the promise
-        elif kind == "power":
-            cluster.crash(one, power=True, silent=True)
-        elif kind == "silent":
-            cluster.crash(one, silent=True)
-        elif kind == "stop" and process.state == "up":
-            cluster.stop(one)
-        elif kind == "restart" and (process.state == "down" or process._leaving):
-            cluster.restart(one)
-        elif kind == "freeze" and process.state == "up":
-            cluster.freeze(one)
-        elif kind == "thaw" and process.state == "frozen":
-            cluster.thaw(one)
-        elif kind == "cut":
-            cluster.cut(one, other)
-        elif kind == "reset":
-            cluster.reset(one, other)
-        elif kind == "isolate":
-            for node in range(1, BROKERS + 1):
-                if node != one:
-                    cluster.cut(one, node)
-        elif kind == "heal":
-            cluster.heal()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all replicas are in sync, and all brokers there."""
-        up = all(process.state == "up" for process in self.cluster._brokers.values())
-        partitions = [self.cluster._topics._described(TOPIC, number) for number in range(PARTITIONS)] if up else []
-        return up and all(len(each.isr) == len(each.replicas) for each in partitions)
 
     def produce(self, second: int) -> None:
         for number, producer in enumerate(self.producers):
@@ -217,6 +182,43 @@ class Run:
         for (partition, offset), value in self.seen.items():
             if partition == number and log.get(offset) != value:
                 self.problems.append(f"{TOPIC}-{number} offset {offset} was read as {value}: {log.get(offset)} now")
+
+
+def strike(cluster: Cluster, kind: str, one: int, other: int, topics: dict[str, int]) -> None:
+    """Let one step of a schedule happen to the brokers. topics: what must not lose a record, with their partitions."""
+    process = cluster._brokers[one]
+    if kind == "crash" or (kind == "power" and not is_whole(cluster, topics)):
+        cluster.crash(one)  # records that no other replica has are outside the promise
+    elif kind == "power":
+        cluster.crash(one, power=True, silent=True)
+    elif kind == "silent":
+        cluster.crash(one, silent=True)
+    elif kind == "stop" and process.state == "up":
+        cluster.stop(one)
+    elif kind == "restart" and (process.state == "down" or process._leaving):
+        cluster.restart(one)
+    elif kind == "freeze" and process.state == "up":
+        cluster.freeze(one)
+    elif kind == "thaw" and process.state == "frozen":
+        cluster.thaw(one)
+    elif kind == "cut":
+        cluster.cut(one, other)
+    elif kind == "reset":
+        cluster.reset(one, other)
+    elif kind == "isolate":
+        for node in range(1, BROKERS + 1):
+            if node != one:
+                cluster.cut(one, node)
+    elif kind == "heal":
+        cluster.heal()
+
+
+def is_whole(cluster: Cluster, topics: dict[str, int]) -> bool:
+    """Whether all replicas are in sync, and all brokers there."""
+    if any(process.state != "up" for process in cluster._brokers.values()):
+        return False
+    described = [cluster._topics._described(name, number) for name, count in topics.items() for number in range(count)]
+    return all(len(each.isr) == len(each.replicas) for each in described)
 
 
 def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:
