@@ -83,6 +83,7 @@ SENTENCES = {
     "OffsetsExpired": "group {group}: committed offsets of {partitions} expired",
     "GroupDeleted": "group {group} deleted",
     # transaction coordinator
+    "ProducerFenced": "transaction {transactional_id}: epoch {producer_epoch} is refused, {newest_epoch} is the newest",
     "TransactionStateChanged": "transaction {transactional_id}: {was} -> {state} ({why})",
     # clients
     "ClientStarted": "{client} started",

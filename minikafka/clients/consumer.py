@@ -63,7 +63,8 @@ class Consumer(Client):
             protocol = ConsumerMembership if self.config["group_protocol"] == "consumer" else ClassicMembership
             self.membership = protocol(self, self.coordinator)
         if self.trace:
-            self.trace.emit("ClientStarted", client="consumer", topics=list(topics))
+            told = {"isolation_level": self.config["isolation_level"]}
+            self.trace.emit("ClientStarted", client="consumer", topics=list(topics), config=told)
         if topics:
             self.subscribe(topics)
 

@@ -160,11 +160,13 @@ class Transactions:
         """Ask for the partitions that are to join, one request at a time."""
         if not self._wanted or self.error is not None or (self._joining is not None and not self._joining.is_done):
             return
-        asked = list(self._wanted)
+        asked = [partition for partition in self._wanted if partition not in self.joined]
+        self._wanted.clear()
+        if not asked:
+            return
         body = self._ids() | {"topics": nested(asked)}
         of_partitions = codes("results_by_topic_v3_and_below", "results_by_partition", "partition_error_code")
         named = {f"v3_and_below_{name}": value for name, value in body.items()}
-        self._wanted.clear()
         self._joining = self._step("AddPartitionsToTxn", named, of_partitions)
         self._joining.add_callback(lambda _: self.joined.update(asked))
 

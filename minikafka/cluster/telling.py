@@ -56,17 +56,17 @@ def image_followed(replica: Replica, was: Partition) -> None:
 
 def appended(replica: Replica, kind: str, what: Appended, copied: Buffer) -> None:
     """Records are in the log: its leader's (RecordsAppended) or a follower's (RecordsReplicated)."""
-    log = replica.log
+    log, header = replica.log, read_header(copied)
     offsets: dict[str, Any] = {"base_offset": what.base_offset, "last_offset": what.last_offset}
+    of: dict[str, Any] = {"producer_id": header.producer_id, "producer_epoch": header.producer_epoch}
     epochs: dict[str, Any] = {"epochs": epochs_of(copied)} if is_followed(replica) else {}
     if log.topic == METADATA_TOPIC and epochs:
         log.trace.emit(OF_METADATA[kind], **offsets, **epochs, records=metadata_records(copied))
     elif log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
-        log.tell(kind, **offsets, size_bytes=what.size_bytes, **shown(copied), **epochs)
-    header = read_header(copied)
+        whose = of if header.transactional else {}
+        log.tell(kind, **offsets, size_bytes=what.size_bytes, **shown(copied), **whose, **epochs)
     marker = decode_end_transaction(copied) if header.control and kind == "RecordsAppended" else None
     if marker is not None:
-        of: dict[str, Any] = {"producer_id": header.producer_id, "producer_epoch": header.producer_epoch}
         outcome = "committed" if marker.committed else "aborted"
         log.tell("MarkerWritten", **of, offset=header.base_offset, outcome=outcome)
 

@@ -230,6 +230,9 @@ class Transactions(State):
         if known is None or known.producer_id != producer_id:
             raise KafkaError(Error.INVALID_PRODUCER_ID_MAPPING)
         if known.producer_epoch != epoch:
+            if self._trace:
+                self._trace.emit("ProducerFenced", transactional_id=transactional_id, producer_id=producer_id,
+                                 producer_epoch=epoch, newest_epoch=known.producer_epoch)  # fmt: skip
             raise KafkaError(Error.PRODUCER_FENCED)
         return known
 

@@ -23,6 +23,7 @@ from minikafka.theatre.rebalance import RebalancePlay
 from minikafka.theatre.replica_set import ReplicaSetPlay
 from minikafka.theatre.sweep import SweepPlay
 from minikafka.theatre.text import readable
+from minikafka.theatre.transaction import TransactionPlay
 from minikafka.theatre.watermark import WatermarkPlay
 from minikafka.trace import Event
 
@@ -32,7 +33,7 @@ PLAYS: dict[str, type[Play]] = {
     play.story.name: play
     for play in (
         CommitPlay, LagPlay, LogPlay, MicroBatchPlay, PartitionerPlay, PipelinePlay, QuorumPlay,
-        RebalancePlay, ReplicaSetPlay, SweepPlay, WatermarkPlay,
+        RebalancePlay, ReplicaSetPlay, SweepPlay, TransactionPlay, WatermarkPlay,
     )
 }
 
@@ -56,12 +57,15 @@ def picture(name: str, trace: Sequence[Event], *, seed: int | None = None, predi
 
 
 def fitting(trace: Sequence[Event]) -> str:
-    """The name of the picture that fits what happened: effects outside Kafka show the commit point; an election the
-    replicas; records that were only written, over several partitions, the partitioner.
+    """The name of the picture that fits what happened: effects outside Kafka show the commit point; a transactional
+    producer its transactions; an election the replicas; records that were only written, over several partitions, the
+    partitioner.
     """
     kinds = {event.kind for event in trace}
     if "EffectWritten" in kinds:
         return "commit"
+    if "TransactionStateChanged" in kinds:
+        return "transaction"
     if "RebalanceStarted" in kinds:
         return "rebalance"
     if any(event.kind == "LeaderElected" and not event.detail["topic"].startswith("__") for event in trace):

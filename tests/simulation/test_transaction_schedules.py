@@ -16,7 +16,7 @@ from minikafka.coordinators.groups import Groups
 from minikafka.coordinators.transactions import PREPARED, Status, Transaction, Transactions
 from tests.simulation.transaction_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 20, 4
+SCHEDULES, CHUNK = 12, 4
 
 
 @pytest.fixture(autouse=True)
@@ -108,8 +108,8 @@ def pending_offsets_count_before_the_commit(patch):
 WITHIN = 3
 BREAKS = {
     whoever_knows_the_transactional_id_may_end_its_transaction: 13,
-    nobody_looks_for_transactions_that_take_too_long: 4,
-    a_new_coordinator_does_not_go_on_with_what_was_decided: 3,
+    nobody_looks_for_transactions_that_take_too_long: 8,
+    a_new_coordinator_does_not_go_on_with_what_was_decided: 7,
     a_new_coordinator_has_forgotten_the_decision: 12,
     a_partition_is_left_out_of_the_markers: 0,
     a_transaction_is_complete_when_its_first_markers_are_answered: 0,

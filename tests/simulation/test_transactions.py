@@ -234,3 +234,29 @@ def test_a_decided_transaction_survives_its_coordinator_and_the_leader_of_its_pa
             cluster.crash(victim)
     cluster.run(seconds=10)
     assert read(cluster) == values
+
+
+def test_kip_98_a_partition_joins_a_transaction_once():
+    cluster = made()
+    producer = transactional(cluster)
+    for _ in range(2):
+        producer.begin_transaction()
+        for number in (0, 0, 1):
+            producer.send("orders", value="a", partition=number)
+        producer.commit_transaction()
+    joins = [event for event in cluster.trace if event.kind == "TransactionStateChanged"
+             and event.detail["reason"] == "partitions_join"]  # fmt: skip
+    asked = [event for event in cluster.trace if event.kind == "RequestSent"
+             and event.detail["api"] == "AddPartitionsToTxn"]  # fmt: skip
+    assert [event.detail["partitions"] for event in joins] == 2 * [["orders-0"], ["orders-0", "orders-1"]]
+    assert len(asked) == 4
+
+
+def test_a_coordinator_tells_whom_it_fences():
+    cluster = made()
+    old, _ = transactional(cluster), transactional(cluster)
+    old.begin_transaction()
+    with pytest.raises(KafkaError):
+        old.send("orders", value="a", partition=0).get()
+    [fenced] = [event.detail for event in cluster.trace if event.kind == "ProducerFenced"]
+    assert (fenced["producer_epoch"], fenced["newest_epoch"]) == (0, 1)

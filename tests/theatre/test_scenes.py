@@ -15,7 +15,7 @@ from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.play import Story
 from minikafka.trace import REASONS, Event
-from tests.theatre import commit_traces, groups, hostile, replicas, traces
+from tests.theatre import commit_traces, groups, hostile, replicas, traces, transactions
 
 SENTENCE = ("why", "message")  # what an event says in English
 
@@ -88,6 +88,8 @@ def runs():
         "acks=1": ("replica-set", replicas.acks_1(), {}),
         "quorum": ("quorum", replicas.stale(), {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
+        "zombie": ("transaction", transactions.zombie(), {}),
+        "too slow": ("transaction", transactions.too_slow(), {}),
         "too few in sync": ("replica-set", replicas.too_few_in_sync(), {"live": True}),
     }
 
@@ -136,9 +138,8 @@ def test_no_sentence_of_the_trace_decides_what_is_shown(runs, pictures):
 
 
 def test_the_runs_hold_reasons_of_every_kind(runs):
-    """Or the test above could not fail. No picture shows transactions."""
-    shown = set(REASONS) - {"TransactionStateChanged"}
-    assert {event.kind for _, trace, _ in runs.values() for event in trace if "why" in event.detail} == shown
+    """Or the test above could not fail."""
+    assert {event.kind for _, trace, _ in runs.values() for event in trace if "why" in event.detail} == set(REASONS)
 
 
 def reworded(trace):
