@@ -22,6 +22,7 @@ from minikafka.course.quorum_picture import the_controller_is_dead
 from minikafka.course.replicas_picture import three_copies
 from minikafka.course.spark_picture import a_query_that_has_stopped
 from minikafka.course.state_picture import who_notices_the_silence
+from minikafka.course.transaction_picture import nobody_knows_how_it_ends
 from minikafka.theatre import picture, svg
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.picture import Picture
@@ -223,6 +224,7 @@ HOOKS = {
     "09": three_copies,
     "10": two_leaders,
     "11": the_controller_is_dead,
+    "13": nobody_knows_how_it_ends,
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,

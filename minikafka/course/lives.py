@@ -218,14 +218,14 @@ def as_a_process(program: Callable[..., Any], guard: Guard | None) -> Callable[.
         [program.__defaults__, [program.__globals__[name] for name in outside], cells(program), vars(program)]
     )
 
-    def process(consumer: Any, payments: Any) -> Any:
+    def process(*clients: Any) -> Any:
         defaults, values, closed_over, attributes = copy.deepcopy(first)
         memory = {**program.__globals__, **dict(zip(outside, values, strict=True))}
         closure = None if program.__closure__ is None else tuple(map(types.CellType, closed_over))
         born = types.FunctionType(program.__code__, memory, program.__name__, defaults, closure)
         memory.update(dict.fromkeys(itself, born))
         vars(born).update(attributes)
-        return (guard.program(born) if guard else born)(consumer, payments)
+        return (guard.program(born) if guard else born)(*clients)
 
     return process
 

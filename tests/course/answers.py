@@ -1,13 +1,16 @@
 """The course's solutions, and verdicts of a kernel that has just started."""
 
 from minikafka.clients.partitioners import murmur2
+from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import checks, lessons
+from minikafka.course.transaction_runs import TillBusy
 from minikafka.faults import Crash, Freeze
 
 
 def solution(lesson, exercise, name):
     """The solution's object of this name."""
     names = {"murmur2": murmur2, "Crash": Crash, "Freeze": Freeze}
+    names |= {"OffsetAndMetadata": OffsetAndMetadata, "TillBusy": TillBusy}
     exec(lessons.solutions(lesson)[str(exercise)], names)
     return names[name]
 

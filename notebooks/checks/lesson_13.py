@@ -1,0 +1,112 @@
+"""Lesson 13, idempotence and transactions: what a right answer does."""
+
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.lessons import Question
+from minikafka.course.transaction_runs import APIS, ORDERS, Schedule, copied
+from minikafka.theatre import picture
+
+EXIT_TICKET = (
+    Question(
+        "where an aborted record is",
+        right=2,
+        why="2. It stays in the log, with its offset, until retention deletes it. Readers of committed records leave "
+        "it out.",
+    ),
+    Question(
+        "a plain record behind an open transaction",
+        right=3,
+        why="3. The last stable offset is before the open transaction, and a reader of committed records stops there, "
+        "whoever wrote what comes behind.",
+    ),
+    Question(
+        "two processes with one transactional id",
+        right=1,
+        why="1. The coordinator gave the second one a larger epoch. Whatever comes with the smaller one is refused.",
+    ),
+    Question(
+        "a producer is started again and sends its last record again",
+        right=2,
+        why="2. A new process has a new producer id, so the broker sees a new record. Sequence numbers are for the "
+        "retries of one producer.",
+        lesson="03",
+    ),
+    Question(
+        "billing has processed record 41 and commits",
+        right=2,
+        why="2. The committed offset is the next one to read. In a transaction it is so, too.",
+        lesson="04",
+    ),
+)
+
+MOST_CALLS = 16  # of a right answer, until all is done
+EACH_ORDER = tuple(order for _, order in ORDERS)
+BUSY = {order: Schedule(busy=(order,)) for order in EACH_ORDER} | {"all": Schedule(busy=EACH_ORDER)}
+KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)}
+LOST = {f"{api} {answer}": Schedule(lost=(api, 1, answer)) for api in APIS for answer in (False, True)}
+
+
+def exercise_1():
+    """The loop that reads, works and writes in transactions, whatever fails."""
+    common = {"smaller": smaller, "describe": str, "picture": as_picture}
+    return Exercise(
+        name="my_bill",
+        right="each order has one receipt, whatever fails.",
+        hints=(
+            "A batch of orders is one transaction: its receipts, and the offsets behind it. So both count or neither. "
+            "Which call commits offsets within a transaction? orders.commit() is not it.",
+            "TillBusy: nothing of this batch is to count, so abort. But poll has already moved on. Where must reading "
+            "go on, so that the batch comes again?",
+            "init_transactions() once, before the first poll. For each batch: begin_transaction(), a send for each "
+            "order, send_offsets_to_transaction({partition: OffsetAndMetadata(last offset + 1, '')}, "
+            "orders.group_metadata()), commit_transaction(). For TillBusy: abort_transaction(), and seek each "
+            "partition of the batch.",
+        ),
+        rungs=(
+            Rung("nothing fails: each order has one receipt, and the lag is 0", wrong, {"nothing fails": Schedule()},
+                 describe=str, picture=as_picture),
+            Rung("a busy till: the batch comes again", wrong, BUSY, **common),
+            Rung("killed before any call, and started again", wrong, KILLED, several_kills, 15, **common),
+            Rung("requests and answers that are lost, and all of it at once", wrong, LOST, anything, 40, **common),
+        ),
+    )  # fmt: skip
+
+
+def several_kills(source):
+    return Schedule(kills=tuple(source.randint(1, MOST_CALLS) for _ in range(source.randint(2, 3))))
+
+
+def anything(source):
+    kills = tuple(source.randint(3, MOST_CALLS) for _ in range(source.randint(0, 2)))
+    busy = tuple(source.sample(EACH_ORDER, source.randint(0, 2)))
+    lost = source.choice(APIS), source.randint(1, 3), source.random() < 0.5
+    return Schedule(kills, busy, lost)
+
+
+def smaller(case):
+    """Without one of the failures; with an earlier kill."""
+    if case.lost:
+        yield case._replace(lost=None)
+    for name in ("kills", "busy"):
+        for at in range(len(getattr(case, name))):
+            each = getattr(case, name)
+            yield case._replace(**{name: each[:at] + each[at + 1 :]})
+    for at, call in enumerate(case.kills):
+        if call > 1:
+            yield case._replace(kills=(*case.kills[:at], call - 1, *case.kills[at + 1 :]))
+
+
+def run(answer, case):
+    return copied(answer.__wrapped__, case, guard=answer.guard)
+
+
+def as_picture(answer, case):
+    return picture("transaction", run(answer, case).trace, transactional_id="till")
+
+
+def wrong(answer, case):
+    """What is wrong in the end, and the last calls of each life that was ended."""
+    found = run(answer, case)
+    if found.wrong is None:
+        return None
+    lives = [f"life {number}: {' '.join(calls[-6:])}" for number, calls in enumerate(found.calls, 1)]
+    return "\n".join([found.wrong, *lives])

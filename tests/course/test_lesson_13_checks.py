@@ -1,0 +1,79 @@
+"""Lesson 13's check: the solution passes, and without one of its lines it doesn't. (Wrong answers: wrong_answers/.)"""
+
+import random
+
+import pytest
+
+from minikafka.clients.structs import OffsetAndMetadata
+from minikafka.course import lessons
+from minikafka.course.transaction_runs import Schedule, TillBusy, bill, copied
+from tests.course.answers import solution, verdict
+
+CHECKS = lessons.lesson("13")._module
+LINES = ("init_transactions", "send_offsets_to_transaction", "commit_transaction", "abort_transaction", "orders.seek")
+
+
+def test_the_solution_is_right_on_every_rung():
+    said = verdict("13", 1, solution("13", 1, "my_bill"))
+    assert said.right and len(said.lines) == 4, said
+
+
+def test_what_runs_in_the_lesson_until_the_exercise_is_solved_is_right_too():
+    assert verdict("13", 1, bill).right
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_without_one_of_its_lines_the_solution_does_not_survive(line):
+    source = lessons.solutions("13")["1"].splitlines()
+    [at] = [number for number, each in enumerate(source) if line in each]
+    indent = source[at][: len(source[at]) - len(source[at].lstrip())]
+    source[at] = f"{indent}pass"
+    names = {"OffsetAndMetadata": OffsetAndMetadata, "TillBusy": TillBusy}
+    exec("\n".join(source), names)
+    said = verdict("13", 1, names["my_bill"])
+    assert said.attempted and not said.right, said
+
+
+def test_kip_447_killed_before_any_call_its_receipts_and_offsets_agree():
+    calls = copied(bill).calls[0]
+    assert calls[:3] == ["init_transactions", "poll", "send"]
+    for call in range(1, len(calls) + 1):
+        assert copied(bill, Schedule(kills=(call,))).wrong is None
+
+
+def test_a_stub_is_not_an_attempt():
+    def stub(orders, receipts, till):
+        """..."""
+        ...
+
+    assert not verdict("13", 1, stub).attempted
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "this is None, not my_bill"),
+        (7, "this is 7, not my_bill"),
+        (lambda orders: orders.poll(), "has ended with TypeError"),
+        (lambda *given: 1 / 0, "has ended with ZeroDivisionError"),
+    ],
+)
+def test_what_is_no_answer_is_met_calmly(answer, words):
+    said = verdict("13", 1, answer)
+    assert not said.right and words in str(said), said
+
+
+def test_an_answer_that_never_ends_is_stopped():
+    def endless(orders, receipts, till):
+        while True:
+            pass
+
+    said = verdict("13", 1, endless)
+    assert not said.right and "stopped" in str(said), said
+
+
+def test_the_solution_survives_300_schedules_of_kills_busy_tills_and_lost_messages():
+    source = random.Random(13)
+    right = solution("13", 1, "my_bill")
+    broken = [case for case in (CHECKS.anything(source) for _ in range(300)) if copied(right, case).wrong]
+    assert broken == []

@@ -1,0 +1,218 @@
+"""Lesson 13: receipts of orders, each once, in transactions."""
+
+from minikafka.clients.structs import OffsetAndMetadata
+from minikafka.course.transaction_runs import TillBusy
+from tests.course.wrong_answers import Answers
+
+ANSWERS = Answers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
+
+
+def batches(orders):
+    while True:
+        batch = orders.poll(timeout_ms=1000)
+        if batch:
+            yield batch
+
+
+def give(batch, receipts, till):
+    for records in batch.values():
+        for record in records:
+            receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+
+
+def behind(batch, by=1):
+    return {partition: OffsetAndMetadata(records[-1].offset + by, "") for partition, records in batch.items()}
+
+
+def rewind(batch, orders):
+    for partition, records in batch.items():
+        orders.seek(partition, records[0].offset)
+
+
+@right(1)
+def asks_until_the_till_answers(orders, receipts, till):
+    """All receipts first: then nothing has to be aborted."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        found = []
+        for record in [record for records in batch.values() for record in records]:
+            while len(found) < 100:
+                try:
+                    found.append((record.key, till.receipt(record.value)))
+                    break
+                except TillBusy:
+                    continue
+        receipts.begin_transaction()
+        for key, value in found:
+            receipts.send("receipts", key=key, value=value)
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@right(1)
+def a_transaction_an_order(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        for partition, records in batch.items():
+            for record in records:
+                receipts.begin_transaction()
+                try:
+                    receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+                except TillBusy:
+                    receipts.abort_transaction()
+                    orders.seek(partition, record.offset)
+                    break
+                done = {partition: OffsetAndMetadata(record.offset + 1, "")}
+                receipts.send_offsets_to_transaction(done, orders.group_metadata())
+                receipts.commit_transaction()
+
+
+def looped(orders, receipts, till, *, init=True, offsets=True, commit=True, abort=True, back=rewind, by=1, after=None):
+    """The loop, with a step left out or another one instead."""
+    if init:
+        receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            if offsets:
+                receipts.send_offsets_to_transaction(behind(batch, by), orders.group_metadata())
+            if commit:
+                receipts.commit_transaction()
+        except TillBusy:
+            if abort:
+                receipts.abort_transaction()
+            back(batch, orders)
+        if after:
+            after(batch)
+
+
+@wrong(1, "the program has ended with IllegalStateError")
+def no_init(orders, receipts, till):
+    looped(orders, receipts, till, init=False)
+
+
+@wrong(1, "and the group has a lag of")
+def no_offsets(orders, receipts, till):
+    looped(orders, receipts, till, offsets=False)
+
+
+@wrong(1, "the program has ended with IllegalStateError", "finds no receipts of order")
+def no_commit(orders, receipts, till):
+    looped(orders, receipts, till, commit=False)
+
+
+@wrong(1, "the program has ended with IllegalStateError")
+def no_abort(orders, receipts, till):
+    looped(orders, receipts, till, abort=False)
+
+
+@wrong(1, "finds no receipts of order")
+def no_rewind(orders, receipts, till):
+    looped(orders, receipts, till, back=lambda batch, orders: None)
+
+
+@wrong(1, "finds 2 receipts of order", "and the group has a lag of")
+def the_last_offset_and_not_the_next(orders, receipts, till):
+    looped(orders, receipts, till, by=0)
+
+
+@wrong(1, "finds no receipts of order", "finds 2 receipts of order")
+def the_consumer_commits_after_the_transaction(orders, receipts, till):
+    looped(orders, receipts, till, offsets=False, after=lambda batch: orders.commit(behind(batch)))
+
+
+@wrong(1, "finds no receipts of order")
+def the_consumer_commits_first(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        orders.commit(behind(batch))
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "finds no receipts of order")
+def back_to_the_last_order_only(orders, receipts, till):
+    def back(batch, orders):
+        for partition, records in batch.items():
+            orders.seek(partition, records[-1].offset)
+
+    looped(orders, receipts, till, back=back)
+
+
+@wrong(1, "the program has ended with TillBusy")
+def a_busy_till_is_the_end(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        give(batch, receipts, till)
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@wrong(1, "the program has ended by itself")
+def ends_when_there_is_nothing_to_read(orders, receipts, till):
+    receipts.init_transactions()
+    while batch := orders.poll(timeout_ms=1000):
+        receipts.begin_transaction()
+        give(batch, receipts, till)
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@wrong(1, "the program has ended with IllegalStateError")
+def without_transactions(orders, receipts, till):
+    for batch in batches(orders):
+        give(batch, receipts, till)
+        orders.commit()
+
+
+@wrong(1, "finds no receipts of order")
+def leaves_out_what_the_till_refuses(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        for record in [record for records in batch.values() for record in records]:
+            try:
+                receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+            except TillBusy:
+                continue
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@wrong(1, "finds 2 receipts of order")
+def commits_what_is_there_and_rewinds(orders, receipts, till):
+    """A busy till: what has a receipt already counts, and comes again."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        except TillBusy:
+            rewind(batch, orders)
+        receipts.commit_transaction()
+
+
+@wrong(1, "finds 2 receipts of order", "and the group has a lag of")
+def offsets_in_a_transaction_of_their_own(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+            continue
+        receipts.begin_transaction()
+        receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+        receipts.commit_transaction()
