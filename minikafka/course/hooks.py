@@ -15,6 +15,7 @@ from typing import Any
 from minikafka import Cluster
 from minikafka.course import checkpoint_watch, demo, event_time
 from minikafka.course.cluster_picture import three_brokers
+from minikafka.course.edge_picture import one_place_outside
 from minikafka.course.failover_picture import two_leaders
 from minikafka.course.lag_runs import start
 from minikafka.course.lessons import NOTEBOOKS
@@ -225,6 +226,7 @@ HOOKS = {
     "10": two_leaders,
     "11": the_controller_is_dead,
     "13": nobody_knows_how_it_ends,
+    "14": one_place_outside,
     "16": three_brokers,
     "17": a_query_that_has_stopped,
     "18": event_time_and_watermark,

@@ -7,7 +7,7 @@ import pytest
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
-LESSONS = ("01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13", "16", "17", "18", "19", "20")
+LESSONS = ("01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13", "14", "16", "17", "18", "19", "20")
 ANSWERS = {number: importlib.import_module(f"tests.course.wrong_answers.lesson_{number}").ANSWERS for number in LESSONS}
 SPARK = {("17", 1), ("18", 2), ("20", 1), ("20", 2)}
 

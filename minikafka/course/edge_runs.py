@@ -1,0 +1,123 @@
+"""What lesson 14 runs: a topic of orders, a program between Kafka and a database, and the moments at which it dies."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minikafka import Cluster
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+
+_TABLES = """
+create table balances (account text primary key, cents integer not null);
+create table notes (name text primary key, value);
+"""
+_CONFIGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+}
+_MEMBER = {
+    "group_id": "billing",
+    "group_instance_id": "billing",  # a static member has its partition back at once
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "isolation_level": "read_committed",
+}
+
+
+class Accounts:
+    """Balances in a database that stays when a program dies, and a few notes. No order has a row of its own."""
+
+    def __init__(self) -> None:
+        self._rows = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._rows.executescript(_TABLES)
+
+    def add(self, account: str, cents: int) -> None:
+        """So much more on this account."""
+        more = "insert into balances values (?, ?) on conflict do update set cents = cents + excluded.cents"
+        self._rows.execute(more, (account, cents))
+
+    def note(self, name: str, value: str | int) -> None:
+        """A note of this name, in the place of one that is there already."""
+        self._rows.execute("insert or replace into notes values (?, ?)", (name, value))
+
+    def noted(self, name: str) -> Any:
+        """What was noted last under this name, or None."""
+        found = self._rows.execute("select value from notes where name = ?", (name,)).fetchone()
+        return found and found[0]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
+        self._rows.execute("begin")
+        try:
+            yield
+            self.commits()
+        except BaseException:
+            self.rolls_back()
+            raise
+
+    def commits(self) -> None:
+        """The end of a transaction, from which on it counts."""
+        self._rows.execute("commit")
+
+    def rolls_back(self) -> None:
+        """What a database does when the connection is gone: of an open transaction nothing counts."""
+        if self._rows.in_transaction:
+            self._rows.execute("rollback")
+
+    def balances(self) -> dict[str, int]:
+        """account -> cents."""
+        return dict(self._rows.execute("select account, cents from balances order by account"))
+
+    def notes(self) -> dict[str, Any]:
+        """name -> value."""
+        return dict(self._rows.execute("select name, value from notes order by name"))
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._rows.close()
+
+
+def with_orders(*orders: tuple[str, str]) -> Cluster:
+    """A cluster with these records (key, value) in the topic orders, which has one partition."""
+    cluster = Cluster(seed=14, configs=_CONFIGS)
+    for topic in ("orders", "receipts"):
+        cluster.create_topic(topic, partitions=1)
+    shop = cluster.producer(client_id="shop")
+    for key, value in orders:
+        shop.send("orders", key=key, value=value)
+    shop.flush()
+    return cluster
+
+
+def clients(cluster: Cluster) -> tuple[Any, Any]:
+    """A consumer and a transactional producer, as a program has them that has just started."""
+    producer = cluster.producer(transactional_id="billing")
+    producer.init_transactions()
+    return cluster.consumer("orders", **_MEMBER), producer
+
+
+def waiting(consumer: Any) -> list[Any]:
+    """The records that the consumer gets within two seconds."""
+    polled = [consumer.poll(timeout_ms=1000) for _ in range(2)]
+    return [record for batch in polled for records in batch.values() for record in records]
+
+
+def behind(record: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """The offset to commit when this record is done."""
+    return {TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset + 1, "")}
+
+
+def receipts(cluster: Cluster) -> int:
+    """How many receipts a reader of committed records sees."""
+    reader = cluster.consumer("receipts", auto_offset_reset="earliest", isolation_level="read_committed")
+    return len(waiting(reader))
+
+
+def text(found: bytes | None) -> str:
+    """A key or a value as text."""
+    return (found or b"").decode()

@@ -1,0 +1,267 @@
+"""Lesson 14, exactly once at the edges: what a right answer does."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+from minikafka.course.checks import Exercise, Rung
+from minikafka.course.edge_runs import Accounts
+from minikafka.course.lessons import Question
+from minikafka.course.lives import as_a_process
+
+EXIT_TICKET = (
+    Question(
+        "a Kafka transaction is aborted; what the program wrote to a database meanwhile",
+        right=2,
+        why="2. The transaction coordinator knows partitions and offsets of Kafka. It has never heard of the database.",
+    ),
+    Question(
+        "a window of 1,000 ids, and 2,000 records come again",
+        right=3,
+        why="3. When the first one comes, its id has been pushed out long ago. It is noted again, and pushes out one "
+        "that would soon have been needed.",
+    ),
+    Question(
+        "the relay of an outbox is killed after sending, before it notes that it has",
+        right=2,
+        why="2. It sends again: at least once. A new relay is a new producer, which no broker recognises.",
+    ),
+    Question(
+        "which kind of delivery: work done, then the offset committed",
+        right=1,
+        why="1. A crash between the two repeats the work. Nothing is lost.",
+        lesson="04",
+    ),
+    Question(
+        "records with one key: their order",
+        right=2,
+        why="2. One key goes to one partition, and a partition has an order. Whoever takes a record out and writes it "
+        "again later gives up that order.",
+        lesson="02",
+    ),
+)
+
+
+# --- 1: write a piece ---
+
+
+def exercise_1():
+    """A sink that neither loses nor repeats, with one note a partition."""
+    common = {"smaller": fewer, "describe": as_schedule}
+    return Exercise(
+        name="my_sink",
+        right="each order counts once, whenever your program is killed, and the notes stay few.",
+        hints=(
+            "What is in one transaction of the database is there together, or not at all. Which two things must never "
+            "be there one without the other?",
+            "One partition's offsets only grow. So one number a partition says of each of its records whether it "
+            "counts already. Topic and partition belong into the note's name.",
+            "For each record: open a transaction; look up the note of its topic and partition; if there is none "
+            "(None, and not 0), or the record's offset is larger, add and note the offset. Afterwards commit.",
+        ),
+        rungs=(
+            Rung("without a crash each order counts once, and Kafka hears of it", wrong, CALM, describe=as_schedule),
+            Rung("killed before or after any call, it loses and repeats nothing", wrong, KILLED, some_deaths, **common),
+            Rung("an add that fails for a moment loses and repeats nothing", wrong, FAILING, **common),
+            Rung("several partitions and topics", wrong, PARTITIONED, several, **common),
+            Rung("its notes are one a partition at most", too_much_noted, LONG, describe=lambda case: "500 orders"),
+        ),
+    )
+
+
+CALLS = ("add", "note", "commits", "commit")  # commits: the end of the database's transaction; commit: the consumer's
+
+
+def orders(count, *places, gaps=()):
+    """(topic, partition, offset, account, cents), in turns from these places. gaps: offsets that nobody gets."""
+    places, found = places or (("orders", 0),), []
+    ends = Counter()
+    for number in range(count):
+        place = places[number % len(places)]
+        while ends[place] in gaps:
+            ends[place] += 1
+        found.append((*place, ends[place], ("alice", "bob")[number // 2 % 2], 100 + number))
+        ends[place] += 1
+    return tuple(found)
+
+
+PLACES = (("orders", 0), ("orders", 1), ("refunds", 0))
+CALM = {
+    "one order": (orders(1), ()),
+    "no order": ((), ()),
+    "five orders": (orders(5), ()),
+    "a gap in the offsets": (orders(4, gaps=(0, 2)), ()),
+    "an order of 0 cents": ((("orders", 0, 0, "alice", 0), ("orders", 0, 1, "bob", 7)), ()),
+}
+KILLED = {
+    f"killed {when} {call} {nth}": (orders(3), ((when, call, nth),))
+    for call in CALLS
+    for nth in (1, 2, 3)
+    for when in ("before", "after")
+}
+FAILING = {f"add {nth} fails": (orders(3), (("in", "add", nth),)) for nth in (1, 2, 3)}
+PARTITIONED = {
+    "two partitions": (orders(4, *PLACES[:2]), (("after", "add", 3),)),
+    "two topics": (orders(4, PLACES[0], PLACES[2]), (("before", "commit", 2),)),
+    "an order of one partition waits": ((("orders", 1, 4, "alice", 5), ("orders", 0, 2, "alice", 7)), ()),
+}
+LONG = {"500 orders": (orders(500, *PLACES), (("before", "commit", 200), ("after", "commits", 100)))}
+
+
+def moments(source):
+    return tuple(
+        (source.choice(("before", "after")), source.choice(CALLS), source.randint(1, 3))
+        for _ in range(source.randint(1, 4))
+    )
+
+
+def some_deaths(source):
+    return orders(source.randint(1, 6), gaps=(source.randint(0, 5),)), moments(source)
+
+
+def several(source):
+    places = source.sample(PLACES, source.randint(2, 3))
+    return orders(source.randint(2, 8), *places), moments(source)
+
+
+def fewer(case):
+    """Fewer lives, fewer orders."""
+    given, deaths = case
+    for at in range(len(deaths)):
+        yield given, deaths[:at] + deaths[at + 1 :]
+    for count in range(1, len(given)):
+        yield given[:count], deaths
+
+
+def as_schedule(case):
+    given, deaths = case
+    named = " ".join(f"{topic}-{partition}@{offset}" for topic, partition, offset, *_ in given)
+    ends = [f"add {nth} fails" if when == "in" else f"killed {when} {call} {nth}" for when, call, nth in deaths]
+    return ", ".join([named or "no order", *ends]).replace("commits", "the end of transaction")
+
+
+class Killed(BaseException):
+    """As by kill -9: what the program does afterwards has no effect."""
+
+
+class DatabaseDown(Exception):
+    """What a failing add raises."""
+
+
+class Life:
+    """Ends at its moment; after that every call ends it again."""
+
+    def __init__(self, moment):
+        self.moment, self.count, self.over, self.failed = moment, Counter(), False, False
+
+    def around(self, name, effect):
+        self.alive()
+        self.count[name] += 1
+        nth = self.count[name]
+        if self.moment == ("in", name, nth):
+            self.failed = True
+            raise DatabaseDown("the database is down for a moment, and nothing was added")
+        self.dies(("before", name, nth))
+        done = effect()
+        self.dies(("after", name, nth))
+        return done
+
+    def alive(self):
+        if self.over:
+            raise Killed
+
+    def dies(self, here):
+        if self.moment == here:
+            self.over = True
+            raise Killed
+
+
+class Database(Accounts):
+    """Tells the life of its calls; it stays when the life is over. most: the most notes that it ever had."""
+
+    def __init__(self):
+        super().__init__()
+        self.life, self.most = Life(None), 0
+
+    def add(self, account, cents):
+        return self.life.around("add", lambda: Accounts.add(self, account, cents))
+
+    def note(self, name, value):
+        self.life.around("note", lambda: Accounts.note(self, name, value))
+        self.most = max(self.most, len(self.notes()))
+
+    def commits(self):
+        self.life.around("commits", lambda: Accounts.commits(self))
+
+    def noted(self, name):
+        self.life.alive()
+        return super().noted(name)
+
+
+class Consumer:
+    """Hands out each partition from its committed offset on, and ends when there is no more."""
+
+    def __init__(self, given, committed, life):
+        self._committed, self._life, self._position = committed, life, dict(committed)
+        self._left = iter([each for each in given if each[2] >= committed.get(each[:2], 0)])
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self._life.alive()
+        topic, partition, offset, account, cents = next(self._left)
+        self._position[topic, partition] = offset + 1
+        return SimpleNamespace(topic=topic, partition=partition, offset=offset, key=account, value=cents)
+
+    def commit(self):
+        self._life.around("commit", lambda: self._committed.update(self._position))
+
+
+def lives(answer, case):
+    """The database in the end, and what is committed."""
+    given, deaths = case
+    database, committed = Database(), {}
+    program = as_a_process(answer.__wrapped__, answer.guard)
+    for moment in (*deaths, None):
+        life = database.life = Life(moment)
+        try:
+            program(Consumer(given, committed, life), database)
+        except Killed:
+            pass
+        except DatabaseDown:
+            if not life.failed:
+                raise
+        finally:
+            database.rolls_back()
+    return database, committed
+
+
+def wrong(answer, case):
+    database, committed = lives(answer, case)
+    should = Counter()
+    for _, _, _, account, cents in case[0]:
+        should[account] += cents
+    found = database.balances()
+    database.close()
+    strange = [account for account in found if account not in should]
+    if strange:
+        return f"{strange[0]!r} has a balance, and no order is of {strange[0]}."
+    for account in sorted(should):
+        if found.get(account, 0) != should[account]:
+            less = found.get(account, 0) < should[account]
+            what = "an order is lost" if less else "an order counts twice"
+            return f"{what}: {account} should have {should[account]} cents, and has {found.get(account, 0)}."
+    for place, end in {each[:2]: each[2] + 1 for each in case[0]}.items():
+        if committed.get(place) != end:
+            return f"all orders count, but Kafka has not heard of it: {place[0]}-{place[1]} keeps a lag."
+    return None
+
+
+def too_much_noted(answer, case):
+    database, _ = lives(answer, case)
+    most = database.most
+    database.close()
+    allowed = len({each[:2] for each in case[0]})
+    if most > allowed:
+        return f"after 500 orders there are {most} notes, and {allowed} partitions: the notes grow without end."
+    return wrong(answer, case)
