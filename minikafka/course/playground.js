@@ -56,7 +56,7 @@ function take(answer) {
   if (frame) tell(play);
   else show(page);
   const took = Math.round(performance.now() - since);
-  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, while it plays or at any moment of it.`);
+  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
 }
 
 function show(page) {
