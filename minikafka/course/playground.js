@@ -6,7 +6,7 @@ const NAMES = ['shows', 'protocol'];
 const NUMBERS = ['brokers', 'partitions', 'members', 'per_second', 'seed', 'seconds'];
 const MOST_BROKERS = 3, MORE_SECONDS = 10, MOST_SECONDS = 120;
 
-let asked = fromLink(), times = [], frame = null, turn = 0, since = 0;
+let asked = fromLink(), times = [], frame = null, turn = 0, since = 0, open = 0;
 
 const say = words => { at('status').textContent = words; };
 
@@ -37,10 +37,13 @@ const moment = () => times[Number(frame.contentDocument.getElementById('scrub').
 function ask(more) {
   since = performance.now();
   document.body.setAttribute('aria-busy', 'true');
+  open += 1;
   worker.postMessage(JSON.stringify({ ...asked, ...more, first: !frame }));
 }
 
 function take(answer) {
+  open -= 1;
+  if (open) return;  // something else has been asked since
   document.body.removeAttribute('aria-busy');
   if (answer.error) {
     if (frame) tell({ error: answer.error });
@@ -56,7 +59,7 @@ function take(answer) {
   if (frame) tell(play);
   else show(page);
   const took = Math.round(performance.now() - since);
-  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, while it plays or at any moment of it.`);
+  say(`${settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
 }
 
 function show(page) {
@@ -138,8 +141,12 @@ function begin() {
   }
   worker = new Worker('worker.js', { type: 'module' });
   worker.onmessage = ({ data }) => {
-    if (data.answer) take(JSON.parse(data.answer));
-    else if (data.failed) say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`);
+    if (data.ready) since = performance.now();  // loading is not the run's time
+    else if (data.answer) take(JSON.parse(data.answer));
+    else if (data.failed) {
+      open -= 1;
+      say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`);
+    }
   };
   worker.onerror = () => say('Python could not be loaded. Load the page again; from a file it can’t be, a web server must serve it.');
   ask({});

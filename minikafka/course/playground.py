@@ -19,7 +19,7 @@ from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
-SINCE_MS = 4000  # the picture begins when the group has settled
+SINCE_MS = 4000  # when the group has settled: its picture begins then, the others open then
 SLOW_MS = 400  # for each record, instead of none
 LIMITS = {
     "brokers": (1, 3), "partitions": (1, 12), "members": (1, 4), "per_second": (1, 50), "seconds": (10, 120),
@@ -46,7 +46,8 @@ class Settings(NamedTuple):
 def answer(question: str) -> str:
     """JSON in, JSON out. settings and changes say which run; act (as a lever says it) and at_ms, what is to be changed.
 
-    ms: the moment to open at. The answer's page is there where the question says first.
+    Nothing is changed before the group has settled. ms: the moment to open at, else then. The answer's page is there
+    where the question says first.
     """
     asked = json.loads(question)
     try:
@@ -56,11 +57,11 @@ def answer(question: str) -> str:
         name, rerun = PICTURES[settings.shows], rerun_of(settings)
         runs = Reruns(name, rerun, code, names(settings), seed=settings.seed, **options)
         changes = [Change(int(at_ms), str(what), str(who)) for at_ms, what, who in asked.get("changes", [])]
-        at_ms = asked.get("ms")
+        at_ms = asked.get("ms", SINCE_MS)
         if "act" in asked:
             runs.changes = changes
             what, _, who = asked["act"].partition(" ")
-            at_ms = asked["at_ms"]
+            at_ms = max(asked["at_ms"], SINCE_MS)
             runs.press(what, who, at_ms)
         else:
             runs.show(changes)
@@ -109,7 +110,9 @@ def rerun_of(settings: Settings) -> Any:
                 shop.join(name)
                 cluster.run(seconds=0.2)  # one after the other: who joins first leads a classic group
             for change in changes:
-                if not cluster.now_ms <= change.at_ms < end_ms:
+                if change.at_ms < cluster.now_ms:
+                    raise ValueError(f"Nothing can be changed before {cluster.now_ms / 1000:.3f} s.")
+                if change.at_ms >= end_ms:
                     raise ValueError(f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run on.")
                 cluster.run_ms(change.at_ms - cluster.now_ms)
                 if change.what == "add":
@@ -138,7 +141,7 @@ def code_of(change: Change, brokers: Sequence[int]) -> str:
 def setup(settings: Settings) -> list[str]:
     """The lines that make this cluster."""
     options = ", ".join(f'{name}="{value}"' for name, value in MORE_PROTOCOLS[settings.protocol].items())
-    every_s, members = f"{1 / settings.per_second:.3g}", f"# {settings.members} times, one after the other"
+    every_s, members = f"{1 / settings.per_second:.3g}", f"# {settings.members} members, one after the other:"
     brokers, replicas = ("", "") if settings.brokers == 1 else (
         f", brokers={settings.brokers}", f", replication_factor={settings.brokers}"
     )  # fmt: skip
@@ -146,6 +149,7 @@ def setup(settings: Settings) -> list[str]:
         f"cluster = Cluster(seed={settings.seed}{brokers})",
         f'cluster.create_topic("{TOPIC}", partitions={settings.partitions}{replicas})',
         f"cluster.start(shop, cluster, cluster.producer(), {every_s})  # an order every {every_s} s",
-        f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}", {options}))  {members}',
+        members,
+        f'cluster.start(billing, cluster.consumer("{TOPIC}", group_id="{GROUP}", {options}))',
         f"cluster.run(seconds={settings.seconds})",
     ]

@@ -150,6 +150,17 @@ def test_a_broker_of_three_is_killed_by_a_click(tab):
     assert one.errors == [] and serious(page) == []
 
 
+def test_the_picture_is_the_one_that_was_chosen_last(tab):
+    one = tab()
+    page = playground(one)
+    page.select_option("#shows", "the replicas")
+    page.select_option("#shows", "the controllers")
+    page.frame_locator("#stage iframe").locator('#drawing [data-act="kill broker 2"]').first.wait_for(timeout=120_000)
+    assert page.input_value("#shows") == "the controllers"
+    assert page.frame_locator("#stage iframe").locator("h1").text_content() == "The controller quorum"
+    assert one.errors == []
+
+
 def test_a_link_to_a_moment_opens_the_same_moment_for_others(tab):
     page = playground(tab())
     inside = page.frame_locator("#stage iframe")

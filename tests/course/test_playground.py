@@ -65,6 +65,17 @@ def test_a_broker_of_three_can_be_killed_and_restarted(shows):
     ]
 
 
+@pytest.mark.parametrize("shows", ["the replicas", "the controllers"])
+def test_a_broker_is_killed_when_the_group_has_settled_where_the_click_is_at_an_earlier_moment(shows):
+    settings = {"brokers": 3, "shows": shows, "partitions": 1, "seconds": 10}
+    opened = ask(settings=settings)
+    settled = max(ms for ms in opened["times"] if ms <= playground.SINCE_MS)
+    assert opened["times"][opened["play"]["begin"]] == settled
+    killed = ask(settings=settings, act="kill broker 2", at_ms=opened["times"][0])
+    assert killed["changes"] == [[playground.SINCE_MS, "kill", "broker 2"]]
+    assert killed["times"][killed["play"]["begin"]] == playground.SINCE_MS
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -76,6 +87,7 @@ def test_a_broker_of_three_can_be_killed_and_restarted(shows):
         ({"settings": {"shows": "the replicas"}}, "choose 3 brokers"),
         ({"settings": {"rack": 1}}, "rack"),
         ({"act": "crash consumer A", "at_ms": 60_000}, "The run ends at 20.000 s"),
+        ({"changes": [[100, "crash", "consumer A"]]}, "Nothing can be changed before"),
         ({"changes": [[8000, "crash", "consumer Q"]]}, "consumer Q is not there yet"),
     ],
 )
