@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +9,6 @@ from typing import Any
 from minikafka import Cluster
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 
-_TABLES = """
-create table balances (account text primary key, cents integer not null);
-create table notes (name text primary key, value);
-"""
 _CONFIGS = {
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.num.partitions": 1,
@@ -32,27 +27,28 @@ class Accounts:
     """Balances in a database that stays when a program dies, and a few notes. No order has a row of its own."""
 
     def __init__(self) -> None:
-        self._rows = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._rows.executescript(_TABLES)
+        self._balances: dict[str, int] = {}
+        self._notes: dict[str, Any] = {}
+        self._before: tuple[dict[str, int], dict[str, Any]] | None = None  # what an open transaction goes back to
 
     def add(self, account: str, cents: int) -> None:
         """So much more on this account."""
-        more = "insert into balances values (?, ?) on conflict do update set cents = cents + excluded.cents"
-        self._rows.execute(more, (account, cents))
+        self._balances[account] = self._balances.get(account, 0) + cents
 
     def note(self, name: str, value: str | int) -> None:
         """A note of this name, in the place of one that is there already."""
-        self._rows.execute("insert or replace into notes values (?, ?)", (name, value))
+        self._notes[name] = value
 
     def noted(self, name: str) -> Any:
         """What was noted last under this name, or None."""
-        found = self._rows.execute("select value from notes where name = ?", (name,)).fetchone()
-        return found and found[0]
+        return self._notes.get(name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
-        self._rows.execute("begin")
+        if self._before is not None:
+            raise RuntimeError("a transaction is open already")
+        self._before = dict(self._balances), dict(self._notes)
         try:
             yield
             self.commits()
@@ -62,24 +58,20 @@ class Accounts:
 
     def commits(self) -> None:
         """The end of a transaction, from which on it counts."""
-        self._rows.execute("commit")
+        self._before = None
 
     def rolls_back(self) -> None:
         """What a database does when the connection is gone: of an open transaction nothing counts."""
-        if self._rows.in_transaction:
-            self._rows.execute("rollback")
+        if self._before is not None:
+            (self._balances, self._notes), self._before = self._before, None
 
     def balances(self) -> dict[str, int]:
         """account -> cents."""
-        return dict(self._rows.execute("select account, cents from balances order by account"))
+        return dict(sorted(self._balances.items()))
 
     def notes(self) -> dict[str, Any]:
         """name -> value."""
-        return dict(self._rows.execute("select name, value from notes order by name"))
-
-    def close(self) -> None:
-        """Forget everything."""
-        self._rows.close()
+        return dict(sorted(self._notes.items()))
 
 
 def with_orders(*orders: tuple[str, str]) -> Cluster:

@@ -23,7 +23,7 @@ function act(words, onto) {
   for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
-  asked = setTimeout(() => say('No answer yet. If the kernel is not busy, run this cell again.'), ANSWER_MS);
+  asked = setTimeout(() => say('No answer yet. In a notebook: if the kernel is not busy, run this cell again.'), ANSWER_MS);
 }
 
 function say(words) {

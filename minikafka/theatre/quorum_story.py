@@ -18,6 +18,7 @@ QUORUM = ("VotesRequested", "VoteAnswered", "ControllerElected", "ControllerFoll
           "MetadataReplicated", "MetadataCommitted")  # fmt: skip
 METADATA_TOPIC = "__cluster_metadata"
 NEAR = 14  # records of a log that are in a scene
+MOST_SAID = 4  # records that the sentence of an append names
 UNCHANGED = -2  # PartitionChangeRecord: the leader stays
 SAYS = {
     "ControllerElected": Says("{Node} has {votes} votes, a majority: it is the active controller of epoch {epoch}. "
@@ -227,7 +228,8 @@ class QuorumStory(Story):
         if self.voters[event.node].role != "controller":  # the first record of its epoch: its election is told next
             return None
         marks = self.mark("log", " ".join(said[0][:2])) if said else []
-        whole = "; ".join(words[2] for words in said)
+        more = f"; and {len(said) - MOST_SAID} records more" if len(said) > MOST_SAID else ""
+        whole = "; ".join(words[2] for words in said[:MOST_SAID]) + more
         words = f"{capital(event.node)}, the controller, appends to the metadata log: {whole}."
         return Told(f"{words} It counts when a majority has it.", marks=marks)
 

@@ -242,7 +242,6 @@ def wrong(answer, case):
     for _, _, _, account, cents in case[0]:
         should[account] += cents
     found = database.balances()
-    database.close()
     strange = [account for account in found if account not in should]
     if strange:
         return f"{strange[0]!r} has a balance, and no order is of {strange[0]}."
@@ -260,7 +259,6 @@ def wrong(answer, case):
 def too_much_noted(answer, case):
     database, _ = lives(answer, case)
     most = database.most
-    database.close()
     allowed = len({each[:2] for each in case[0]})
     if most > allowed:
         return f"after 500 orders there are {most} notes, and {allowed} partitions: the notes grow without end."
