@@ -15,6 +15,8 @@ import kafka
 from aiokafka.errors import KafkaError as AiokafkaError
 from kafka.errors import KafkaError as KafkaPythonError
 
+from tests.clients.member import LONG_POLL_MS
+
 PATIENCE_S = 60
 POLL_S = 0.2
 SESSION_MS = 30_000  # a member that a test doesn't poll for a while stays in its group
@@ -123,6 +125,7 @@ class KafkaPython:
             options = {"bootstrap_servers": bootstrap, "group_id": group, "isolation_level": isolation}
             options |= {"auto_offset_reset": "earliest", "enable_auto_commit": False, "session_timeout_ms": SESSION_MS}
             self.consumer = kafka.KafkaConsumer(**options)
+            self.poll_ms = LONG_POLL_MS if group else int(POLL_S * 1000)
             if group:
                 self.consumer.subscribe([topic])
                 return
@@ -130,7 +133,7 @@ class KafkaPython:
             self.consumer.assign(self.places)
 
         def poll(self):
-            polled = self.consumer.poll(timeout_ms=int(POLL_S * 1000))
+            polled = self.consumer.poll(timeout_ms=self.poll_ms)
             return [record.value for records in polled.values() for record in records]
 
         def progress(self):
