@@ -58,7 +58,7 @@ def command(
     """The command line of one broker."""
     voters = ",".join(f"{voter}@127.0.0.1:{port_of(listener)}" for voter, listener in of_nodes.items())
     own = [sys.executable, "-m", "minikafka", "serve", "--exit-with-parent", "--kept-ports"]
-    own += ["--node", str(node), "--voters", voters, "--cluster-id", cluster_id]
+    own += ["--node", str(node), "--voters", voters, f"--cluster-id={cluster_id}"]  # an id may begin with a dash
     own += ["--host", args.host, "--port", str(port_of(kept[node]))]
     own += ["--data", os.path.join(folder, f"broker-{node}")]
     if args.advertised_host:

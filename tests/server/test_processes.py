@@ -85,3 +85,12 @@ def test_what_makes_no_cluster_is_said_in_a_line(options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode in (1, 2) and not done.stdout
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_cluster_id_may_begin_with_a_dash(tmp_path):
+    cluster_id = "-4Qd6xk5SGm0xJq1sN3W0A"  # one of 64 does
+    for options in ((f"--cluster-id={cluster_id}",), ()):  # the second time it stands in the folder
+        with Served(data=tmp_path, options=("--brokers", "3", *QUICK, *options)) as served:
+            admin = kafka.KafkaAdminClient(bootstrap_servers=served.bootstrap)
+            assert admin.describe_cluster()["cluster_id"] == cluster_id
+            admin.close()

@@ -112,10 +112,11 @@ def aborted(data, topic):
 
 
 def test_the_same_records_batches_and_tombstones_survive_three_passes(tmp_path):
-    overrides = [word for name, value in PROPERTIES.items() for word in ("--override", f"{name}={value}")]
+    properties = PROPERTIES | UNVERIFIED
+    overrides = [word for name, value in properties.items() for word in ("--override", f"{name}={value}")]
     with Served(tmp_path / "ours", options=tuple(overrides)) as kafka:
         ours = list(compacted(kafka.bootstrap, tmp_path / "ours"))
-    with ApacheKafka(PROPERTIES | UNVERIFIED, data=tmp_path / "theirs") as kafka:
+    with ApacheKafka(properties, data=tmp_path / "theirs") as kafka:
         theirs = list(compacted(kafka.bootstrap, tmp_path / "theirs"))
     for left, right in zip(ours, theirs, strict=True):
         for topic in TOPICS:
