@@ -491,11 +491,11 @@ class Broker:
         self._committed(end_offset, [*self.image.gone(later), *records])
 
     def _meet(self, record: MetadataRecord) -> None:
-        """A node that is no voter says where it is when it registers."""
-        if record.name == "RegisterBrokerRecord" and record.fields["broker_id"] != self.node_id:
-            address = self.image.brokers[record.fields["broker_id"]].endpoints.get(CONTROLLER_LISTENER)
-            if address is not None:
-                self.peers.learn(record.fields["broker_id"], address, self.now)
+        """A node that is no voter says where it is when it registers; of voters this node knows it from its start."""
+        node = record.fields["broker_id"] if record.name == "RegisterBrokerRecord" else self.node_id
+        known = node in (self.node_id, *self.config.peers)
+        if not known and (address := self.image.brokers[node].endpoints.get(CONTROLLER_LISTENER)):
+            self.peers.learn(node, address, self.now)
 
     def _recover(self) -> None:
         assert self._recovery is not None
