@@ -1,9 +1,10 @@
 """kill -9 of one of three brokers under honest clients: `python -m tests.soak.failover --rounds 50`.
 
-Idempotent librdkafka producers with acks=all write numbers to topics with three replicas, of which two must be in sync,
-while groups of both protocols read and commit. A broker dies, is started again, and when all replicas are in sync the
-next one dies. In the end every acknowledged record is there once, in order, at its offset, on minikafka as on Apache
-Kafka (--apache), and no commit went back. The longest time without an acknowledgement is told for each.
+Idempotent producers with acks=all, librdkafka's and Java's, write numbers to topics with three replicas, of which two
+must be in sync, while groups of both protocols, of both clients, read and commit. A broker dies, is started again, and
+when all replicas are in sync the next one dies. In the end every acknowledged record is there once, in order, at its
+offset, on minikafka as on Apache Kafka (--apache), and no commit went back. The longest time without an acknowledgement
+is told for each.
 """
 
 from __future__ import annotations
@@ -28,10 +29,26 @@ from minikafka.course.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.clients.test_confluent_kafka import finish
-from tests.kafka import an_address
-from tests.soak.kill import PATIENCE_SECONDS, RECONNECT, TOPICS, Reader, Writer, Wrong, committed, everything, wait_for
+from tests.kafka import an_address, java_missing
+from tests.soak.java_numbers import JavaReader, JavaWriter
+from tests.soak.kill import (
+    PATIENCE_SECONDS,
+    RECONNECT,
+    SMALL,
+    LibrdkafkaReader,
+    LibrdkafkaWriter,
+    Reader,
+    Writer,
+    Wrong,
+    committed,
+    everything,
+    wait_for,
+)
+from tests.soak.kill import TOPICS as ITS_TOPICS
 
 REPLICATED = {"min.insync.replicas": "2"}
+JAVAS = "java"  # the topic that Java's producer writes
+TOPICS = {**ITS_TOPICS, JAVAS: SMALL}
 PROTOCOLS = ("classic", "consumer")
 OF_ITS_OWN = 5  # an address that tests/docker leaves alone
 
@@ -108,15 +125,23 @@ def wait_until_in_sync(bootstrap: str, topics: Sequence[str] = (*TOPICS, "__cons
             raise Wrong("the replicas are not in sync again")
 
 
-def failover(rounds: int, seed: int, apache: bool) -> str:
-    """So many kills; a summary, or Wrong."""
+def clients(bootstrap: str, java: bool) -> tuple[list[Writer], list[Reader]]:
+    writers: list[Writer] = [LibrdkafkaWriter(bootstrap, topic) for topic in ITS_TOPICS]
+    readers: list[Reader] = [LibrdkafkaReader(bootstrap, protocol) for protocol in PROTOCOLS]
+    if java:
+        writers.append(JavaWriter(bootstrap, JAVAS))
+        readers += [JavaReader(bootstrap, protocol) for protocol in PROTOCOLS]
+    return writers, readers
+
+
+def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
+    """So many kills; a summary, or Wrong. java: whether Java's clients take part."""
     dice = random.Random(seed)
     pauses = []
     with running(apache) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         finish(admin.create_topics([NewTopic(name, 1, 3, config=each | REPLICATED) for name, each in TOPICS.items()]))
-        writers = [Writer(cluster.bootstrap, topic) for topic in TOPICS]
-        readers = [Reader(cluster.bootstrap, protocol) for protocol in PROTOCOLS]
+        writers, readers = clients(cluster.bootstrap, java)
         for thread in (*writers, *readers):
             thread.start()
         wait_for(writers, 200)
@@ -140,11 +165,13 @@ def failover(rounds: int, seed: int, apache: bool) -> str:
         stuck = [reader.group for reader in readers if not reader.commits]
         if stuck:
             raise Wrong(f"nothing was ever committed by {stuck}")
-    records = sum(len(writer.acknowledged) for writer in writers)
+    records, commits = sum(len(writer.acknowledged) for writer in writers), sum(reader.commits for reader in readers)
     pauses.sort()
+    name = "Apache Kafka" if apache else "minikafka"
     return (
-        f"{'Apache Kafka' if apache else 'minikafka'}: {rounds} kills, {records} records acknowledged: nothing lost, "
-        f"none twice, no commit back; longest pause {pauses[-1]:.1f} s, median {pauses[len(pauses) // 2]:.1f} s"
+        f"{name}: {rounds} kills, {records} records of {len(writers)} producers and "
+        f"{commits} commits of {len(readers)} groups acknowledged: nothing lost, none twice, no commit back; longest "
+        f"pause {pauses[-1]:.1f} s, median {pauses[len(pauses) // 2]:.1f} s"
     )
 
 
@@ -154,8 +181,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--apache", action="store_true", help="on three Apache Kafkas instead, for comparison")
     args = parser.parse_args()
+    if missing := java_missing():
+        print(f"failover: without Java's clients: {missing}", flush=True)
     try:
-        print(f"failover: {failover(args.rounds, args.seed, args.apache)}", flush=True)
+        print(f"failover: {failover(args.rounds, args.seed, args.apache, java=not missing)}", flush=True)
     except Wrong as wrong:
         print(f"failover: FAILED with seed {args.seed}: {wrong}", flush=True)
         return 1

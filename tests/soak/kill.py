@@ -43,13 +43,51 @@ class Writer(threading.Thread):
     since somebody set it to 0.
     """
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, topic: str) -> None:
         super().__init__(daemon=True)
         self.topic = topic
         self.acknowledged: dict[int, int] = {}
         self.failed: object = None
         self.longest_pause_s = 0.0
         self._acknowledged_at = time.monotonic()
+
+    def acknowledge(self, number: int, offset: int) -> None:
+        self.acknowledged[number] = offset
+        now = time.monotonic()
+        self.longest_pause_s = max(self.longest_pause_s, now - self._acknowledged_at)
+        self._acknowledged_at = now
+
+    def end(self) -> None:
+        """Asks it to end when all that is on its way is acknowledged."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self.end()
+        self.join()
+        if self.failed:
+            raise Wrong(f"{self.topic}: {self.failed}")
+
+    def check(self, found: list[tuple[int, int]]) -> None:
+        """found: all (offset, number) in the topic's log, in order."""
+        numbers = [number for _, number in found]
+        wanted = sorted(self.acknowledged)
+        if self.topic == "compacted":
+            wanted_at_least = {number % KEYS: number for number in wanted}.values()
+            if lost := set(wanted_at_least) - set(numbers):
+                raise Wrong(f"compacted: the latest of {len(lost)} keys is lost: {sorted(lost)[:10]}")
+        elif lost := set(wanted) - set(numbers):
+            raise Wrong(f"{self.topic}: {len(lost)} acknowledged records are lost: {sorted(lost)[:10]}")
+        if len(set(numbers)) != len(numbers):
+            raise Wrong(f"{self.topic}: {len(numbers) - len(set(numbers))} records are there more than once")
+        if numbers != sorted(numbers):
+            raise Wrong(f"{self.topic}: records are out of order")
+        if moved := [number for offset, number in found if self.acknowledged.get(number, offset) != offset]:
+            raise Wrong(f"{self.topic}: {len(moved)} records are not at the offset they were acknowledged with")
+
+
+class LibrdkafkaWriter(Writer):
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(topic)
         self._over = threading.Event()
         options = {"enable.idempotence": True, "linger.ms": 2, "batch.num.messages": 100, "retry.backoff.ms": 10}
         self._producer = Producer({"bootstrap.servers": bootstrap, **RECONNECT, **options})
@@ -66,48 +104,48 @@ class Writer(threading.Thread):
         if self._producer.flush(PATIENCE_SECONDS):
             self.failed = "not everything was acknowledged in the end"
 
-    def stop(self) -> None:
+    def end(self) -> None:
         self._over.set()
-        self.join()
-        if self.failed:
-            raise Wrong(f"{self.topic}: {self.failed}")
 
     def _delivered(self, error, message) -> None:
         if error is not None:
             self.failed = error
         else:
-            self.acknowledged[int(message.value())] = message.offset()
-            now = time.monotonic()
-            self.longest_pause_s = max(self.longest_pause_s, now - self._acknowledged_at)
-            self._acknowledged_at = now
-
-    def check(self, found: list[tuple[int, int]]) -> None:
-        """found: all (offset, number) in the topic's log, in order."""
-        numbers = [number for _, number in found]
-        wanted = sorted(self.acknowledged)
-        if self.topic == "compacted":
-            wanted_at_least = {number % KEYS: number for number in wanted}.values()
-            if lost := set(wanted_at_least) - set(numbers):
-                raise Wrong(f"compacted: the latest of {len(lost)} keys is lost: {sorted(lost)[:10]}")
-        elif lost := set(wanted) - set(numbers):
-            raise Wrong(f"plain: {len(lost)} acknowledged records are lost: {sorted(lost)[:10]}")
-        if len(set(numbers)) != len(numbers):
-            raise Wrong(f"{self.topic}: {len(numbers) - len(set(numbers))} records are there more than once")
-        if numbers != sorted(numbers):
-            raise Wrong(f"{self.topic}: records are out of order")
-        if moved := [number for offset, number in found if self.acknowledged.get(number, offset) != offset]:
-            raise Wrong(f"{self.topic}: {len(moved)} records are not at the offset they were acknowledged with")
+            self.acknowledge(int(message.value()), message.offset())
 
 
 class Reader(threading.Thread):
     """A member of the group, which commits what it has read. committed: the latest offset acknowledged."""
 
-    def __init__(self, bootstrap: str, protocol: str = "classic") -> None:
+    def __init__(self, group: str) -> None:
         super().__init__(daemon=True)
-        self.group = f"{GROUP}-{protocol}"
+        self.group = group
         self.committed = 0
         self.commits = 0
         self.failed: object = None
+
+    def reads_from(self, offset: int) -> None:
+        if offset < self.committed:
+            self.failed = f"a member of {self.group} reads from {offset} on, {self.committed} was committed"
+
+    def has_committed(self, offset: int) -> None:
+        self.committed = offset
+        self.commits += 1
+
+    def end(self) -> None:
+        """Asks it to end."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self.end()
+        self.join()
+        if self.failed:
+            raise Wrong(f"a commit went back: {self.failed}")
+
+
+class LibrdkafkaReader(Reader):
+    def __init__(self, bootstrap: str, protocol: str = "classic") -> None:
+        super().__init__(f"{GROUP}-{protocol}")
         self._over = threading.Event()
         options = {"auto.offset.reset": "earliest", "enable.auto.commit": False, "group.protocol": protocol}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": self.group, **RECONNECT, **options})
@@ -117,10 +155,12 @@ class Reader(threading.Thread):
         with closing(self._consumer):
             while not self._over.is_set():
                 messages = [message for message in self._consumer.consume(500, 0.2) if message.error() is None]
-                if messages and messages[0].offset() < self.committed:
-                    self.failed = f"a member reads from {messages[0].offset()} on, {self.committed} was committed"
                 if messages:
+                    self.reads_from(messages[0].offset())
                     self._commit(messages[-1].offset() + 1)
+
+    def end(self) -> None:
+        self._over.set()
 
     def _commit(self, offset: int) -> None:
         try:
@@ -128,14 +168,7 @@ class Reader(threading.Thread):
         except KafkaException:
             return
         if told.error is None:
-            self.committed = offset
-            self.commits += 1
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
-        if self.failed:
-            raise Wrong(f"a commit went back: {self.failed}")
+            self.has_committed(offset)
 
 
 def committed(bootstrap: str, group: str) -> int:
@@ -169,8 +202,8 @@ def kill(rounds: int, seed: int) -> str:
         try:
             admin = AdminClient({"bootstrap.servers": served.bootstrap, "log_level": 0})
             finish(admin.create_topics([NewTopic(name, 1, 1, config=configs) for name, configs in TOPICS.items()]))
-            writers = [Writer(served.bootstrap, topic) for topic in TOPICS]
-            reader = Reader(served.bootstrap)
+            writers = [LibrdkafkaWriter(served.bootstrap, topic) for topic in TOPICS]
+            reader = LibrdkafkaReader(served.bootstrap)
             for thread in (*writers, reader):
                 thread.start()
             for number in range(rounds):
@@ -196,8 +229,11 @@ def wait_for(writers: list[Writer], records: int) -> None:
     goals = [(writer, len(writer.acknowledged) + records) for writer in writers]
     until = time.monotonic() + PATIENCE_SECONDS
     while any(len(writer.acknowledged) < goal for writer, goal in goals):
+        if failed := [f"{writer.topic}: {writer.failed}" for writer in writers if writer.failed]:
+            raise Wrong("; ".join(failed))
         if time.monotonic() > until:
-            raise Wrong(f"producers are stuck: {[len(writer.acknowledged) for writer in writers]} of {goals}")
+            where = [f"{writer.topic} at {len(writer.acknowledged)} of {goal}" for writer, goal in goals]
+            raise Wrong(f"producers are stuck: {', '.join(where)}")
         threading.Event().wait(0.01)
 
 

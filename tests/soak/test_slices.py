@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.clients.nodes import without_java
 from tests.conformance.test_every_version import errors_in
 from tests.soak.clients import SERVED
 from tests.soak.copier import copy
@@ -50,8 +51,10 @@ def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
 
 
 @pytest.mark.slow
+@pytest.mark.java
+@without_java
 def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and_again():
-    """kill -9, idempotent producers with acks=all, groups of both protocols."""
+    """kill -9, idempotent producers with acks=all, groups of both protocols: librdkafka's and Java's."""
     assert "3 kills" in failover(rounds=3, seed=1, apache=False)
 
 
