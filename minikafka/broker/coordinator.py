@@ -54,13 +54,12 @@ class Coordinator(Runtime):
             self.close()
 
     def partition(self, key: str) -> int:
-        """Where the state of a key lies. Errors: NOT_COORDINATOR while there is no such topic."""
-        if self.topic is None:
-            raise KafkaError(Error.NOT_COORDINATOR)
-        return partition_for(key, len(self.topic.partitions))
+        """Where the state of a key lies, or will lie when the topic is made."""
+        count = len(self.topic.partitions) if self.topic else self._broker.config[f"{self.prefix}.num.partitions"]
+        return partition_for(key, count)
 
     def state(self, key: str) -> Any:
-        """To read a key's state. Errors: as of partition() and shard()."""
+        """To read a key's state. Errors: as of shard()."""
         return self.shard(self.partition(key)).state
 
     def loaded(self) -> list[Any]:

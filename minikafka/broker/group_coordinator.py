@@ -58,7 +58,7 @@ class GroupCoordinator(Coordinator):
     # -- for handlers
 
     def partition(self, key: str) -> int:
-        """Errors: INVALID_GROUP_ID, NOT_COORDINATOR while there is no offsets topic."""
+        """Errors: INVALID_GROUP_ID."""
         if not key:
             raise KafkaError(Error.INVALID_GROUP_ID)
         return super().partition(key)

@@ -72,6 +72,13 @@ class Producer:
         answer = self.again_while(BUSY, ask)
         self.tell(f"{producer} sends {sequence} to {partition}, v{version}", *answer)
 
+    def add_offsets(self, producer, group="billing"):
+        of = {"transactional_id": self.transactional_id, "producer_id": producer[0], "producer_epoch": producer[1]}
+        answer = self.again_while(
+            SOON | BUSY, lambda: [self.broker.ask("AddOffsetsToTxn", 3, group_id=group, **of).error_code]
+        )
+        self.tell(f"{producer} adds offsets", *answer)
+
     def commit_offset(self, producer, version=5, group="billing", transactional_id=None):
         at = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
         of = {"transactional_id": transactional_id or self.transactional_id, "group_id": group}
@@ -97,6 +104,21 @@ class Producer:
         found = self.broker.ask("DescribeProducers", 0, topics=asked).topics[0].partitions[0].active_producers
         self.tell(what, sorted(tuple(getattr(each, name) for name in OF_A_PRODUCER) for each in found))
         return one.transaction_state
+
+
+def offsets_whose_topic_is_not_made_yet(pay):
+    """The first story of all."""
+    producer = pay.init()
+    pay.add_offsets(producer)
+    pay.look("offsets have joined")
+    pay.end(producer, True, version=4)
+    pay.look("committed")
+    pay.add_offsets(producer)
+    while pay.broker.ask("FindCoordinator", 3, key="billing").error_code:
+        pass
+    pay.commit_offset(producer, version=3)
+    pay.end(producer, True, version=4)
+    pay.look("committed in the topic")
 
 
 def an_end_of_nothing(pay):
@@ -191,8 +213,8 @@ def fenced_by_another(pay):
 
 
 STORIES = (
-    an_end_of_nothing, each_transaction_has_an_epoch, producers_of_both_versions, strangers, too_slow,
-    fenced_by_another,
+    offsets_whose_topic_is_not_made_yet, an_end_of_nothing, each_transaction_has_an_epoch, producers_of_both_versions,
+    strangers, too_slow, fenced_by_another,
 )  # fmt: skip
 
 
@@ -204,8 +226,6 @@ def told(tmp_path_factory):
         found[kind] = tmp_path_factory.mktemp("data")
         with node(kind, found[kind], QUICK) as kafka, Connection(kafka.bootstrap) as broker:
             broker.create_topic("orders", 2)
-            while broker.ask("FindCoordinator", 3, key="billing").error_code:
-                pass
             for story in STORIES:
                 steps = found[kind, story.__name__] = []
                 story(Producer(broker, story.__name__, steps))

@@ -131,13 +131,11 @@ def shaped(
 
 
 def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
-    """AddOffsetsToTxn (KIP-98): the partition of a group's offsets joins. Versions: 0 to 4; 3 is flexible."""
+    """AddOffsetsToTxn (KIP-98): the partition of a group's offsets joins, though the topic may not be made yet.
+    Versions: 0 to 4; 3 is flexible.
+    """
     body = request.body
-    try:
-        partition = frozenset({(OFFSETS_TOPIC, broker.groups.partition(body.group_id))})
-    except KafkaError as error:
-        no_topic = error.error is Error.NOT_COORDINATOR
-        raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE) if no_topic else error from None
+    partition = frozenset({(OFFSETS_TOPIC, broker.groups.partition(body.group_id))})
     of = body.transactional_id, body.producer_id, body.producer_epoch
     return joining(broker, of, partition, 0, now)
 
