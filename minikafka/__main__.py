@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from minikafka.trace import printable
 
 SERVER_PROPERTIES = """\
 Server properties are Apache Kafka's defaults, with these differences:
-  compression.type                  only producer: batches stay as the producer compressed them
   group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
 With --brokers 2 or more, so that a broker that is gone is noticed in two seconds:
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 300, controller.quorum.fetch.timeout.ms 900
 """
 COMMANDS = "serve | demo | gallery | doctor | lesson | class | pipeline"
+INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count
 TYPED = 60  # characters of what was typed that an error repeats
 
 
@@ -178,21 +179,29 @@ def server_property(text: str) -> tuple[str, str]:
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     args = parser().parse_args(argv)
-    if args.command == "serve":
+    try:
+        return program(args.command)(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def program(command: str) -> Callable[[argparse.Namespace], int]:
+    """What runs a command."""
+    if command == "serve":
         from minikafka.server.serve import main as run
-    elif args.command == "demo":
+    elif command == "demo":
         from minikafka.course.demo import main as run
-    elif args.command == "gallery":
+    elif command == "gallery":
         from minikafka.course.gallery import main as run
-    elif args.command == "doctor":
+    elif command == "doctor":
         from minikafka.course.doctor import main as run
-    elif args.command == "class":
+    elif command == "class":
         from minikafka.course.classroom import main as run
-    elif args.command == "pipeline":
+    elif command == "pipeline":
         from minikafka.course.pipeline import main as run
     else:
         from minikafka.course.editions import main as run
-    return run(args)
+    return run
 
 
 if __name__ == "__main__":

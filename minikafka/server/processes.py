@@ -48,6 +48,7 @@ async def run_processes(args: argparse.Namespace, folder: str, cleanup: ExitStac
     all_ready.cancel()
     await asyncio.gather(*(broker.stop() for broker in brokers))
     await asyncio.gather(*lives)
+    await asyncio.gather(stopping, all_ready, return_exceptions=True)
     return 0 if wanted.is_set() else 1
 
 

@@ -94,3 +94,14 @@ def test_a_cluster_id_may_begin_with_a_dash(tmp_path):
             admin = kafka.KafkaAdminClient(bootstrap_servers=served.bootstrap)
             assert admin.describe_cluster()["cluster_id"] == cluster_id
             admin.close()
+
+
+def test_whoever_is_interrupted_before_all_brokers_are_ready_ends_without_a_traceback(tmp_path):
+    command = [sys.executable, "-m", "minikafka", "serve", "--brokers", "3", "--port", "0", "--data", str(tmp_path)]
+    with subprocess.Popen([*command, *QUICK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: process_of(tmp_path, 1))
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, "")
+    assert "Traceback" not in errors and "never retrieved" not in errors, errors
+    assert not list(tmp_path.glob("*.pid"))
