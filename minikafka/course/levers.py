@@ -150,7 +150,7 @@ def hands(cluster: Cluster, name: str, slow_ms: int = 400, **options: Any) -> Li
 
 def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> LiveRun:
     """The replicas of a run that is over, or with name="quorum" its controllers: kill, freeze or restart a broker on
-    its card, or cut it off from the other brokers, as with hands().
+    its card, cut it off from the other brokers, or a follower from its leader, as with hands().
     """
 
     brokers = list(cluster._brokers)
@@ -171,9 +171,9 @@ def broker_line(change: Change, brokers: Sequence[int]) -> str:
 
 
 def _broker_calls(change: Change, brokers: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
-    broker = int(change.who.split()[-1])
+    broker, *others = [int(name.split()[-1]) for name in change.who.split(",")]
     if change.what in ("cut", "heal"):
-        return [(change.what, (broker, other)) for other in brokers if other != broker]
+        return [(change.what, (broker, other)) for other in others or brokers if other != broker]
     return [("crash" if change.what == "kill" else change.what, (broker,))]
 
 

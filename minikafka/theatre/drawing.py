@@ -203,10 +203,11 @@ class Drawing:
         self.cell(key, x, y, w, h, below=str(offset), fill="none", line="ink", dash="2 3", weight=600,
                   tip=f"the next record gets offset {offset}", same=same)  # fmt: skip
 
-    def wire(self, key: str, x: float, y: float, who: str, cut: bool) -> None:
-        """The lever on a link of a live run: a click cuts it, a second one heals it."""
+    def wire(self, key: str, x: float, y: float, who: str, cut: bool, other: str = "") -> None:
+        """The lever on a link of a live run: a click cuts it, a second one heals it. other: the one end; else all."""
         act, ink = f"{'heal' if cut else 'cut'} {who}", "paper" if cut else "quiet"
-        self.circle(key, x, y, 7, "trouble" if cut else "wash", "quiet", act=act, tip=f"{act}'s network now")
+        act, tip = (f"{act}, {other}", f"{act} from {other} only, now") if other else (act, f"{act}'s network now")
+        self.circle(key, x, y, 7, "trouble" if cut else "wash", "quiet", act=act, tip=tip)
         self.path(key + "/sign", x, y, "M-2.5,-2.5 l5,5 m0,-5 l-5,5", line=ink, width=1.5)
 
     def chip(self, key: str, x: float, y: float, text: str, fill: str = "chip", ink: str = "ink", **more: Any) -> float:

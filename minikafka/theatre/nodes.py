@@ -20,6 +20,7 @@ HEAD, FOOT, LEVER = 17, 26, 24  # heights of a row above and below its records, 
 LEVERS = {
     "": ("kill", "freeze"),
     "cut off": ("kill", "freeze"),
+    "fenced": ("kill", "freeze"),
     "frozen": ("thaw", "kill"),
     "crashed": ("restart",),
 }  # by what became of the node
@@ -36,6 +37,9 @@ class Links:
         ends = frozenset((event.detail["one"], event.detail["other"]))
         (self.cut.add if event.kind == "LinkCut" else self.cut.discard)(ends)
         return ends <= set(self.brokers)
+
+    def apart(self, one: str, other: str) -> bool:
+        return frozenset((one, other)) in self.cut
 
     def life(self, broker: str, life: str) -> str:
         """What is shown of a broker's life: who hears no other one is cut off."""
@@ -80,6 +84,11 @@ class Row:
             self._levers(life)
             x, y = self.width + GUTTER / 2 - 2, self.y + self.height - 24
             d.wire(key + "/wire", x, y, self.name, life == "cut off")
+
+    def link(self, other: Row, cut: bool) -> None:
+        """The lever on the link to one other broker."""
+        if self.live:
+            self.d.wire(self.key + "/link", self.width + GUTTER / 2 - 2, self.y + 12, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
         x = 8.0

@@ -101,8 +101,10 @@ class ReplicaSetPlay(Play):
         d.number(row.key + "/counts", ends[0], ends[1] + 16, f"{words} {copy['high_watermark']}", bold=False)
         if copy["says"]:
             d.note(row.key + "/says", ends[0], ends[1] + 32, copy["says"], "end", size=12)
-        if leader is not None and not leads and copy["asked_at"] == now:
-            row.asks(leader, now, f"Fetch: {copy['says']}")
+        if leader is not None and not leads:
+            row.link(leader, copy["apart"])
+            if copy["asked_at"] == now:
+                row.asks(leader, now, f"Fetch: {copy['says']}")
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         rows = [Lane("told", "told", "quiet", f"{space['lost']} lost" if space["lost"] else "", space["lost"] > 0)]

@@ -161,6 +161,7 @@ class ReplicaStory(Story):
         names = ("broker", "leads", "follows", "epoch", "end", "high_watermark", "says", "asked_at")
         return picked(copy, *names) | {
             "life": self.links.life(f"broker {copy.broker}", copy.life) or "fenced" * copy.fenced,
+            "apart": self.links.apart(f"broker {copy.broker}", f"broker {copy.follows}"),
             "records": [[o, copy.records[o][0], *self._words(o, copy.records[o][0]), copy.records[o][1]] for o in near],
             "cut": [[o, e, *self._words(o, e), 0] for o, e in copy.cut],
         }

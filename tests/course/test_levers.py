@@ -231,3 +231,18 @@ def test_a_broker_is_cut_off_from_the_others_by_its_wire_and_healed():
         assert "heal broker 1" in acts and "cut broker 2" in acts
         machine.press("heal", "broker 1", 6000)
         assert machine.picture.scenes[-1]["space"]["copies"][0]["life"] == ""
+
+
+def test_a_follower_is_cut_off_from_its_leader_only_and_falls_out_of_the_isr():
+    with three_brokers() as cluster:
+        machine = levers.replication(cluster)
+        copies = machine.picture.scenes[-1]["space"]["copies"]
+        leader = next(copy["broker"] for copy in copies if copy["leads"])
+        one, other = (copy["broker"] for copy in copies if not copy["leads"])
+        machine.press("cut", f"broker {one}, broker {leader}", 2000)
+        assert f"2.000 s  cluster.cut({one}, {leader})\n" in repr(machine)
+        apart = {copy["broker"]: copy["apart"] for copy in machine.picture.scenes[-1]["space"]["copies"]}
+        assert apart == {leader: False, one: True, other: False}
+        assert machine.picture.scenes[-1]["space"]["isr"] == sorted({leader, other})
+        acts = [shape["act"] for shape in machine.picture.drawings(WIDE)[-1].shapes.values() if "act" in shape]
+        assert f"heal broker {one}, broker {leader}" in acts and f"cut broker {other}, broker {leader}" in acts
