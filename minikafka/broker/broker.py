@@ -21,16 +21,15 @@ from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
+from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
-from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.joins import Joins
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.transaction_coordinator import TransactionCoordinator
 from minikafka.clock import Now
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Timeouts
@@ -90,7 +89,7 @@ class Broker:
         self.control = ControlPlane(self)
         self.controller = ActiveController(self)
         self.quorum = Quorum(
-            disk, node_id, config.voters or sorted(config.peers) or [node_id], self._committed, trace, self,
+            disk, node_id, config.voters or tuple(sorted(config.peers)) or (node_id,), self._committed, trace, self,
             self.ask, random.random, quorum_timeouts(config), self.control.leader_changed,
             self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip

@@ -10,7 +10,7 @@ from minikafka.broker.effects import Connection
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
-from minikafka.wire.errors import KafkaError
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -65,6 +65,14 @@ class Handler(NamedTuple):
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
     of_nodes: bool = False
+
+
+def judged(named: Answer, verdict: Callable[[], Answer], say_why: bool = False) -> Answer:
+    """What is answered for one topic, partition or group of a request: what names it, with its verdict or its error."""
+    try:
+        return named | {"error_code": Error.NONE} | verdict()
+    except KafkaError as error:
+        return named | {"error_code": error.error} | ({"error_message": error.message} if say_why else {})
 
 
 def refusal(api: str, error: KafkaError) -> Answer:

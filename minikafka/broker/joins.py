@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker
-from minikafka.broker.gathering import Gathering
+from minikafka.broker.peers import Gathering
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.waiting import Wait
@@ -20,8 +20,7 @@ from minikafka.coordinators.groups import partition_for
 from minikafka.coordinators.transaction_states import TopicPartition
 from minikafka.storage.producer_state import Guard, ProducerState
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 LANE = "joins"
 VERSION = 5

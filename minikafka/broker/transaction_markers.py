@@ -13,13 +13,12 @@ from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker
-from minikafka.broker.gathering import Gathering
+from minikafka.broker.peers import Gathering
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.coordinators.transaction_states import Status, TopicPartition, Transaction
 from minikafka.wire.errors import Error
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 LANE = "markers"
 VERSION = 2

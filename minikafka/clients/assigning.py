@@ -19,8 +19,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor, Partition
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.membership import Membership

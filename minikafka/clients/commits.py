@@ -18,8 +18,7 @@ from minikafka.clients.errors import refusal
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer

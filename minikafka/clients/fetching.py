@@ -17,8 +17,7 @@ from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, siz
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer

@@ -13,8 +13,7 @@ from minikafka.clients.consumer_config import ISOLATION_LEVELS
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndTimestamp, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.connection import Client

@@ -35,8 +35,7 @@ from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import MAX_SEQUENCE, encode_batch
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
 MAX_EPOCH = 2**15 - 1

@@ -213,10 +213,6 @@ def _change_broker_registration(image: Image, offset: int, fields: dict[str, Any
     image.brokers[broker.broker_id] = broker
 
 
-def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.brokers.pop(fields["broker_id"], None)
-
-
 def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.matches.clear()
     image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
@@ -267,24 +263,20 @@ def _config(image: Image, offset: int, fields: dict[str, Any]) -> None:
         del image.configs[resource]
 
 
-def _feature_level(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.features[fields["name"]] = fields["feature_level"]
-
-
 def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.next_producer_id = fields["next_producer_id"]
 
 
 # A record type that is missing here changes nothing that this project uses (NoOpRecord, for one).
-APPLY: dict[str, Callable[[Image, int, dict[str, Any]], None]] = {
+APPLY: dict[str, Callable[[Image, int, dict[str, Any]], object]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,
-    "UnregisterBrokerRecord": _unregister_broker,
+    "UnregisterBrokerRecord": lambda image, _, fields: image.brokers.pop(fields["broker_id"], None),
     "TopicRecord": _topic,
     "PartitionRecord": _partition,
     "PartitionChangeRecord": _change_partition,
     "RemoveTopicRecord": _remove_topic,
     "ConfigRecord": _config,
-    "FeatureLevelRecord": _feature_level,
+    "FeatureLevelRecord": lambda image, _, fields: image.features.update({fields["name"]: fields["feature_level"]}),
     "ProducerIdsRecord": _producer_ids,
 }

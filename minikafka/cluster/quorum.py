@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from minikafka.clock import Now
@@ -72,6 +72,7 @@ class Voter(Replica):
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
 
 
+@dataclass(eq=False, repr=False)
 class Quorum:
     """The metadata log and who leads it.
 
@@ -82,47 +83,30 @@ class Quorum:
     place of the log.
     """
 
-    replica: Voter
-    election: Election
-
-    def __init__(
-        self,
-        disk: Disk,
-        node_id: int,
-        voters: Sequence[int],
-        committed: Callable[[int, Sequence[MetadataRecord]], None],
-        trace: Trace,
-        hears: Hears,
-        ask: Ask,
-        random: Callable[[], float],
-        timeouts: Timeouts,
-        leader_changed: Callable[[Now], None],
-        image: Callable[[], list[MetadataRecord]],
-        replaced: Callable[[int, Sequence[MetadataRecord]], None],
-        snapshot_config: SnapshotConfig,
-    ) -> None:
-        self.node_id = node_id
-        self.applied_offset = 0
-        self.cluster_id = ""
-        self.observers: dict[int, Follower] = {}  # nodes that are no voters, and follow this leader
-        self._voters = tuple(voters)
-        self._disk = disk
-        self._committed = committed
-        self._trace = trace
-        self._hears = hears
-        self._ask = ask
-        self._random = random
-        self._timeouts = timeouts
-        self._leader_changed = leader_changed
-        self._image = image
-        self._replaced = replaced
-        self._snapshot_config = snapshot_config
-        self._unsaved_bytes = 0  # of records behind the newest snapshot
-        self._saved_ms = 0  # wall clock of the newest snapshot, or of the start
-        self._incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
-        self._fetching: set[int] = set()  # nodes that have a fetch of ours
-        self._fetch_at: int | None = None  # monotonic ms, after one that failed
-        self._next_voter = 0  # that a node without a leader asks
+    _disk: Disk
+    node_id: int
+    _voters: tuple[int, ...]
+    _committed: Callable[[int, Sequence[MetadataRecord]], None]
+    _trace: Trace
+    _hears: Hears
+    _ask: Ask
+    _random: Callable[[], float]
+    _timeouts: Timeouts
+    _leader_changed: Callable[[Now], None]
+    _image: Callable[[], list[MetadataRecord]]
+    _replaced: Callable[[int, Sequence[MetadataRecord]], None]
+    _snapshot_config: SnapshotConfig
+    applied_offset: int = 0
+    cluster_id: str = ""
+    observers: dict[int, Follower] = field(default_factory=dict)  # nodes that are no voters, and follow this leader
+    replica: Voter = field(init=False)
+    election: Election = field(init=False)
+    _unsaved_bytes: int = 0  # of records behind the newest snapshot
+    _saved_ms: int = 0  # wall clock of the newest snapshot, or of the start
+    _incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
+    _fetching: set[int] = field(default_factory=set)  # nodes that have a fetch of ours
+    _fetch_at: int | None = None  # monotonic ms, after one that failed
+    _next_voter: int = 0  # that a node without a leader asks
 
     @property
     def leader_id(self) -> int:

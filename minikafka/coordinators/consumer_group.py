@@ -40,7 +40,7 @@ coordinator does without: when sessions end, and until when partitions are to be
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
@@ -60,19 +60,12 @@ from minikafka.coordinators.consumer_member import (
 )
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.reconciliation import Goal, reconcile
-from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
-from minikafka.coordinators.subscriptions import by_name, subscribed_topics
-from minikafka.coordinators.topic_watch import SeenTopics, look_at
+from minikafka.coordinators.subscriptions import SeenTopics, by_name, look_at, subscribed_topics
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
-
-
-class Configs(Protocol):
-    """Broker configs by Kafka's names, typed."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class Step(NamedTuple):

@@ -23,7 +23,7 @@ from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import nested
 
 DIVERGING_EPOCHS = CURRENT_LEADERS = 12  # the version that can tell them; a session may be continued by an older one
 FROM_FOLLOWERS = 11

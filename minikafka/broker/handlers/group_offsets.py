@@ -13,8 +13,7 @@ from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.offsets import NOTHING
 from minikafka.coordinators.runtime import AS_A_COORDINATOR_SAYS, Decision
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 ABORTABLE, IMPLICIT_JOIN = 4, 5  # the versions of TxnOffsetCommit
 MANY_GROUPS = 8  # the first version of OffsetFetch that asks for many
