@@ -166,14 +166,14 @@ class ActiveController:
             raise KafkaError(Error.NOT_CONTROLLER)
         offset, epoch = quorum.append(records, now), quorum.epoch
 
-        def committed() -> Answer | None:
+        def committed(*_: object) -> Answer | None:
             if quorum.applied_offset >= offset and quorum.epoch == epoch:
                 return answer()
             if quorum.epoch != epoch or not quorum.is_leader:
                 raise KafkaError(Error.NOT_CONTROLLER)
             return None
 
-        return self._wait(committed, now)
+        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, committed)
 
     def change(
         self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
@@ -188,18 +188,10 @@ class ActiveController:
 
         return self.decide(records, now, committed)
 
-    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
-        """Where the partitions of a new topic go, if it is for the controller to choose."""
-        first = int(self._broker.random.random() * 2**16)
-        return controller.place(self._broker.image, partitions, replication_factor, first)
-
     def settled(self, now: Now) -> Wait:
         """The controller decides on committed state only: a request that comes while a decision is not committed yet
         waits, and then begins.
         """
-        quorum = self._broker.quorum
-        return self._wait(lambda: {} if quorum.is_settled or not quorum.is_leader else None, now, again=True)
-
-    def _wait(self, attempt: Callable[[], Answer | None], now: Now, again: bool = False) -> Wait:
-        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, lambda *_: attempt(), again=again)
-
+        quorum, keys = self._broker.quorum, [METADATA]
+        until_ms = now.monotonic_ms + TIMEOUT_MS
+        return Wait(keys, until_ms, lambda *_: {} if quorum.is_settled or not quorum.is_leader else None, again=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, judged
+from minikafka.broker.calls import Broker, Call, by_topic, judged
 from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -246,20 +246,16 @@ def listed(broker: Broker, request: Call, now: Now) -> Answer:
 def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeProducers (KIP-664): the producers that a replica remembers, leader or not. Version 0."""
 
-    def remembered(topic: str, number: int) -> Answer:
-        controller.check_topic_name(topic)
-        producers = broker.replicas.leader(topic, number, or_follower=True).log.producers.producers
+    def remembered(topic: Any, number: int) -> Answer:
+        controller.check_topic_name(topic.name)
+        producers = broker.replicas.leader(topic.name, number, or_follower=True).log.producers.producers
         return {"active_producers": [described(*each) for each in producers.items()]}
 
-    def one(topic: str, number: int) -> Answer:
-        return judged({"partition_index": number}, lambda: remembered(topic, number), say_why=True)
+    def named(number: int) -> Answer:
+        return {"partition_index": number}
 
-    return {
-        "topics": [
-            {"name": topic.name, "partitions": [one(topic.name, number) for number in topic.partition_indexes]}
-            for topic in request.body.topics
-        ]
-    }
+    topics = by_topic(request.body.topics, "name", named, remembered, say_why=True, partitions="partition_indexes")
+    return {"topics": topics}
 
 
 def described(producer_id: int, producer: Producer) -> Answer:
