@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.calls import Broker
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import BrokerRegistration, MetadataRecord
+from minikafka.cluster.metadata import TOPIC_RESOURCE, BrokerRegistration, MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -70,8 +70,7 @@ class ActiveController:
         """Monotonic ms."""
         if not self._may_decide:
             return None
-        deadlines = [] if self._balance_at is None else [self._balance_at]
-        return min(deadlines + [at_ms + self._session_ms for at_ms in self._listened_to().values()], default=None)
+        return soonest(self._balance_at, *(at_ms + self._session_ms for at_ms in self._listened_to().values()))
 
     def _rest(self, now: Now) -> None:
         config = self._broker.config
@@ -153,7 +152,8 @@ class ActiveController:
 
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
-        return self._broker.config.topic_value(self._broker.image, self._broker.node_id, topic, name).value
+        broker = self._broker
+        return broker.config.value(broker.image, broker.node_id, TOPIC_RESOURCE, topic, name).value
 
     def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
         """Append the controller's decision to the metadata log; the answer is made once the decision is committed. A

@@ -30,7 +30,7 @@ from minikafka.broker.joins import Joins
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, MetadataRecord
@@ -85,12 +85,15 @@ class Broker:
         self.joins = Joins(self)
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
-        self.peers = Peers(node_id, config.peers, self.outbox.append, request_timeouts(config))
+        of_quorum_ms = dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
+        names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
+        timeouts_ms = (config[f"controller.quorum.{name}"] for name in names)
+        self.peers = Peers(node_id, config.peers, self.outbox.append, of_quorum_ms)
         self.control = ControlPlane(self)
         self.controller = ActiveController(self)
         self.quorum = Quorum(
             disk, node_id, config.voters or tuple(sorted(config.peers)) or (node_id,), self._committed, trace, self,
-            self.ask, random.random, quorum_timeouts(config), self.control.leader_changed,
+            self.ask, random.random, Timeouts(*timeouts_ms), self.control.leader_changed,
             self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip
         among_nodes = (self.peers, self.quorum, self.fetcher, self.isr, self.controller) if config.peers else ()
@@ -231,11 +234,11 @@ class Broker:
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
-        soonest = self.now.monotonic_ms + 1
+        next_ms = self.now.monotonic_ms + 1
         if self._recovery is not None or self._ready or self._to_self:
-            return soonest
-        deadlines = [part.next_deadline() for part in self._parts]
-        return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
+            return next_ms
+        due_ms = soonest(*(part.next_deadline() for part in self._parts))
+        return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
 
     # -- for handlers
 
@@ -507,15 +510,6 @@ class Broker:
         self._recovery = None
         self.recovered = True
         self.control.recovered(self.now)
-
-
-def quorum_timeouts(config: BrokerConfig) -> Timeouts:
-    names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
-    return Timeouts(*(config[f"controller.quorum.{name}"] for name in names))
-
-
-def request_timeouts(config: BrokerConfig) -> dict[str, int]:
-    return dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
 
 
 def snapshot_config(config: BrokerConfig) -> SnapshotConfig:

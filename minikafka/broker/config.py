@@ -37,14 +37,15 @@ class Source(IntEnum):
     TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT, GROUP = 1, 2, 3, 4, 5, 8
 
 
+Level = tuple[str, str | None, Source]  # a config's name there, its text, and which level it is
+
+
 class Value(NamedTuple):
-    """A config as it stands: typed value and where it comes from. synonyms: (name, text, source) of every level,
-    strongest first.
-    """
+    """A config as it stands: typed value and where it comes from. synonyms: every level, strongest first."""
 
     value: Any
     source: Source
-    synonyms: list[tuple[str, str | None, Source]]
+    synonyms: list[Level]
 
 
 def parse(row: Config, text: str) -> Any:
@@ -140,27 +141,19 @@ class BrokerConfig:
         """A broker config that cannot change at run time, typed."""
         return self._static[name]
 
-    def broker_value(self, image: Image, broker_id: int, name: str) -> Value:
-        """A broker config with its levels."""
-        return _strongest(BROKER_CONFIGS[name], self._broker_levels(image, broker_id, name))
-
-    def topic_value(self, image: Image, broker_id: int, topic: str, name: str) -> Value:
-        """A topic config with its levels, those of the broker config behind it included."""
-        row = TOPIC_CONFIGS[name]
-        levels: list[tuple[str, str | None, Source]] = []
-        own = image.config(TOPIC_RESOURCE, topic).get(name)
+    def value(self, image: Image, broker_id: int, kind: int, resource: str, name: str) -> Value:
+        """A config of a topic, a broker or a group with its levels, those of the broker config behind it included."""
+        row, own = TABLES[kind][name], None if kind == BROKER_RESOURCE else image.config(kind, resource).get(name)
+        levels: list[Level] = []
         if own is not None:
-            levels.append((name, own, Source.TOPIC))
-        if row.synonym:
-            levels += self._broker_levels(image, broker_id, row.synonym)
-        return _strongest(row, levels)
-
-    def group_value(self, image: Image, broker_id: int, group_id: str, name: str) -> Value:
-        """A config of a consumer group with its levels."""
-        row = GROUP_CONFIGS[name]
-        own = image.config(GROUP_RESOURCE, group_id).get(name)
-        levels = [] if own is None else [(name, own, Source.GROUP)]
-        return _strongest(row, levels + self._broker_levels(image, broker_id, row.synonym or name))
+            levels.append((name, own, Source.TOPIC if kind == TOPIC_RESOURCE else Source.GROUP))
+        behind = name if kind == BROKER_RESOURCE else row.synonym
+        if behind:
+            levels += self._broker_levels(image, broker_id, behind)
+        for _, text, source in levels:  # what was stored when it was legal, and no longer is, gives way to the next
+            if text is None or is_legal(row, text):
+                return Value(None if text is None else parse(row, text), source, levels)
+        return Value(row.default, Source.DEFAULT, levels)
 
     def places(self, node_id: int, log_dir: str) -> Iterator[tuple[Config, Value]]:
         """What a node is, as it was started: configs that aren't given as such here."""
@@ -174,8 +167,8 @@ class BrokerConfig:
             synonyms = [(name, show(value), Source.STATIC_BROKER)]
             yield Config(name, type_, value, documentation), Value(value, Source.STATIC_BROKER, synonyms)
 
-    def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[tuple[str, str | None, Source]]:
-        levels: list[tuple[str, str | None, Source]] = []
+    def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[Level]:
+        levels: list[Level] = []
         for resource, source in ((str(broker_id), Source.DYNAMIC_BROKER), ("", Source.DYNAMIC_DEFAULT_BROKER)):
             text = image.config(BROKER_RESOURCE, resource).get(name)
             if text is not None:
@@ -185,14 +178,6 @@ class BrokerConfig:
         if BROKER_CONFIGS[name].default is not None:
             levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
         return levels
-
-
-def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Value:
-    """What was legal when it was stored, and no longer is, gives way to the next level."""
-    for _, text, source in levels:
-        if text is None or is_legal(row, text):
-            return Value(None if text is None else parse(row, text), source, levels)
-    return Value(row.default, Source.DEFAULT, levels)
 
 
 def is_legal(row: Config, text: str) -> bool:

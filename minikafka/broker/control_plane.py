@@ -17,7 +17,7 @@ from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.peers import CONTROL
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
 from minikafka.cluster.waiting import Answer, Wait
@@ -93,10 +93,7 @@ class ControlPlane:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        deadlines = [at_ms for at_ms in (self._contact_at, self._leave_by) if at_ms is not None]
-        if self._again:
-            deadlines.append(self._again[0][0])
-        return min(deadlines, default=None)
+        return soonest(self._contact_at, self._leave_by, self._again[0][0] if self._again else None)
 
     def _contact(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id

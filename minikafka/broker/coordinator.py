@@ -14,7 +14,7 @@ from uuid import UUID
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers import features
 from minikafka.broker.transaction_markers import Markers, Pending
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, MetadataRecord, Partition, Topic
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
@@ -144,7 +144,9 @@ class GroupCoordinator(Coordinator):
 
     def __init__(self, broker: Broker) -> None:
         codec = RecordCodec(encode_coordinator_record, decode_coordinator_record)
-        super().__init__(broker, self._new_groups, codec, broker.config["offsets.commit.timeout.ms"])
+        of = broker.config, broker.image, self._new_member_id, broker.trace
+        timeout_ms = broker.config["offsets.commit.timeout.ms"]
+        super().__init__(broker, lambda partition: Groups(partition, *of), codec, timeout_ms)
         self._topics_went = False
 
     # -- life
@@ -202,10 +204,6 @@ class GroupCoordinator(Coordinator):
 
     # -- inside
 
-    def _new_groups(self, partition: int) -> Groups:
-        broker = self._broker
-        return Groups(partition, broker.config, broker.image, self._new_member_id, broker.trace)
-
     def _new_member_id(self, prefix: str) -> str:
         """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it gets too long."""
         if len(prefix.encode()) > MOST_PREFIX_BYTES:
@@ -220,7 +218,12 @@ class TransactionCoordinator(Coordinator):
 
     def __init__(self, broker: Broker) -> None:
         codec = RecordCodec(encode_coordinator_record, decode_transaction_record)
-        super().__init__(broker, self._new_transactions, codec, WRITE_TIMEOUT_MS)
+        version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
+
+        def new(partition: int) -> Transactions:
+            return Transactions(broker.config, version, partial(self._prepared, partition), broker.trace)
+
+        super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
         self._markers = Markers(broker, self._complete)
 
     def partition(self, key: str) -> int:
@@ -245,17 +248,9 @@ class TransactionCoordinator(Coordinator):
         self._markers.requests.tick(now)
 
     def next_deadline(self) -> int | None:
-        deadlines = (super().next_deadline(), self._markers.requests.next_deadline())
-        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+        return soonest(super().next_deadline(), self._markers.requests.next_deadline())
 
     # -- inside
-
-    def _version(self) -> int:
-        return features.level(self._broker.image, features.TRANSACTION_FEATURE)
-
-    def _new_transactions(self, partition: int) -> Transactions:
-        of = self._broker.config, self._version, partial(self._prepared, partition), self._broker.trace
-        return Transactions(*of)
 
     def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
         epoch = self.shards[partition].replica.leader_epoch

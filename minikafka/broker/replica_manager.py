@@ -12,7 +12,7 @@ from typing import Any
 
 from minikafka.broker.config import BrokerConfig, unusable_configs
 from minikafka.broker.config_tables import TOPIC_CONFIGS
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
@@ -247,7 +247,7 @@ class ReplicaManager:
         self._arm(self._compact, self._now_ms)
 
     def _topic_value(self, topic: str, name: str) -> Any:
-        return self._config.topic_value(self._image, self._node_id, topic, name).value
+        return self._config.value(self._image, self._node_id, TOPIC_RESOURCE, topic, name).value
 
     def _log_config(self, topic: str) -> LogConfig:
         values = {field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()}
@@ -293,7 +293,7 @@ class ReplicaManager:
         """Monotonic ms of the next background work."""
         if self._to_create or self._removals or self._background or self._cleaner.busy:
             return self._now_ms + 1
-        return min((due_ms for due_ms, _ in self._timers.values() if due_ms is not None), default=None)
+        return soonest(*(due_ms for due_ms, _ in self._timers.values()))
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""

@@ -120,17 +120,16 @@ class Markers:
 
 def asked(parts: list[Part]) -> dict[str, Any]:
     """The request to one leader."""
-    return {"markers": [written(*part) for part in parts]}
-
-
-def written(pending: Pending, partitions: list[TopicPartition]) -> dict[str, Any]:
-    """One transaction in it."""
-    transaction = pending.transaction
     return {
-        "producer_id": transaction.producer_id,
-        "producer_epoch": transaction.producer_epoch,
-        "transaction_result": transaction.status is Status.PREPARE_COMMIT,
-        "topics": nested(partitions, "name", "partition_indexes"),
-        "coordinator_epoch": pending.epoch,
-        "transaction_version": transaction.client_version,
+        "markers": [
+            {
+                "producer_id": pending.transaction.producer_id,
+                "producer_epoch": pending.transaction.producer_epoch,
+                "transaction_result": pending.transaction.status is Status.PREPARE_COMMIT,
+                "topics": nested(partitions, "name", "partition_indexes"),
+                "coordinator_epoch": pending.epoch,
+                "transaction_version": pending.transaction.client_version,
+            }
+            for pending, partitions in parts
+        ]
     }

@@ -325,12 +325,6 @@ def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> li
     return [MetadataRecord("ProducerIdsRecord", 0, fields)]
 
 
-def producer_id_block(record: MetadataRecord) -> range:
-    """The block that a committed ProducerIdsRecord gives away."""
-    next_id = record.fields["next_producer_id"]
-    return range(next_id - PRODUCER_ID_BLOCK_SIZE, next_id)
-
-
 def _new_partition(topic_id: bytes, number: int, replicas: Sequence[int]) -> MetadataRecord:
     fields = {
         "partition_id": number,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
 from minikafka.cluster.replica import Follower, Hears, Replica
@@ -196,7 +196,7 @@ class Quorum:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at for at in (self.election.next_deadline(), self._fetch_at) if at is not None), default=None)
+        return soonest(self.election.next_deadline(), self._fetch_at)
 
     def stop(self, now: Now) -> None:
         """A clean stop is at hand: another may lead."""

@@ -42,7 +42,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
@@ -143,8 +143,7 @@ class ConsumerGroup:
         return self._fence(why) if why else Draft()
 
     def next_deadline(self) -> int | None:
-        deadlines = (self._sessions.next(), self._revocations.next())
-        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+        return soonest(self._sessions.next(), self._revocations.next())
 
     # -- records
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.classic_group import ClassicGroup
@@ -110,8 +110,7 @@ class Groups:
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
-        deadlines = (group.next_deadline(), self._looks.at(key)) if group is not None else ()
-        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+        return None if group is None else soonest(group.next_deadline(), self._looks.at(key))
 
     # -- classic groups
 
@@ -136,15 +135,9 @@ class Groups:
 
         return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
-    def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
-        return self._classic(request.group_id).sync(wait, request, now)
-
-    def heartbeat(self, request: Message) -> Decision:
-        return self._classic(request.group_id).heartbeat(request)
-
     def leave(self, request: Message, version: int) -> Decision:
         """LeaveGroup: one member before version 3, then many."""
-        group = self._classic(request.group_id)
+        group = self.classic(request.group_id)
         if version >= 3:
             return group.leave([(each.member_id, each.group_instance_id, each.reason) for each in request.members])
         decision = group.leave([(request.member_id, None, None)])
@@ -282,7 +275,8 @@ class Groups:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return self.groups[group_id]
 
-    def _classic(self, group_id: str) -> ClassicGroup:
+    def classic(self, group_id: str) -> ClassicGroup:
+        """Errors: UNKNOWN_MEMBER_ID, as nobody is a member of what is no such group."""
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)

@@ -129,7 +129,7 @@ def encode_request(
     if kind.flexible(version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
-    return _without_empty(parts)
+    return [part for part in parts if len(part)]
 
 
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
@@ -163,7 +163,7 @@ def encode_response(api: str, version: int, correlation_id: int, body: Message |
     if _flexible_response_header(kind, version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.response.encode(version, body, parts)
-    return _without_empty(parts)
+    return [part for part in parts if len(part)]
 
 
 def decode_response(api: str, version: int, frame: bytes | bytearray | memoryview) -> tuple[int, Message]:
@@ -197,10 +197,6 @@ def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     except IndexError:
         raise DecodeError("the header ends within its tagged fields") from None
     return at
-
-
-def _without_empty(parts: list[Any]) -> list[Any]:
-    return [part for part in parts if len(part)]
 
 
 # Bare messages: whoever reads one knows its version, or finds it in front

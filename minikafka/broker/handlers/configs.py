@@ -54,25 +54,23 @@ def named(resource: Any) -> Answer:
 
 def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
     """Each config of a resource with its value."""
-    config, image, name = broker.config, broker.image, resource.resource_name
-    if resource.resource_type == TOPIC_RESOURCE:
-        controller.check_topic_name(name)
-        image.topic(name)
-        return [(row, config.topic_value(image, broker.node_id, name, row.name)) for row in TOPIC_CONFIGS.values()]
-    if resource.resource_type == BROKER_RESOURCE and name == "":
+    config, image, kind, name = broker.config, broker.image, resource.resource_type, resource.resource_name
+    if kind == BROKER_RESOURCE and name == "":
         source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
         return [(BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
-    if resource.resource_type == BROKER_RESOURCE:
+    if kind == TOPIC_RESOURCE:
+        controller.check_topic_name(name)
+        image.topic(name)
+    elif kind == BROKER_RESOURCE:
         check_own_id(broker, name, "Broker", " or empty string")
-        rows = [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
-        return [*rows, *config.places(broker.node_id, broker.log_dir)]
-    if resource.resource_type == GROUP_RESOURCE:
-        if not name:
-            raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
-        return [(row, config.group_value(image, broker.node_id, name, row.name)) for row in GROUP_CONFIGS.values()]
-    if resource.resource_type == CLIENT_METRICS:
+    elif kind == GROUP_RESOURCE and not name:
+        raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
+    elif kind == CLIENT_METRICS:
         return []  # there is no telemetry (KIP-714)
-    raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
+    elif kind != GROUP_RESOURCE:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    rows = [(row, config.value(image, broker.node_id, kind, name, row.name)) for row in TABLES[kind].values()]
+    return [*rows, *config.places(broker.node_id, broker.log_dir)] if kind == BROKER_RESOURCE else rows
 
 
 def described(row: Config, value: Value, request: Call) -> Answer:

@@ -121,6 +121,7 @@ def topic_fields(
     broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
 ) -> dict[str, Any]:
     """A topic with these partitions of it."""
+    live = {one.broker_id for one in broker.image.live_brokers()}
     described = [
         {
             "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
@@ -129,7 +130,7 @@ def topic_fields(
             "leader_epoch": partition.leader_epoch,
             "replica_nodes": list(partition.replicas),
             "isr_nodes": list(partition.isr),
-            "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
+            "offline_replicas": [replica for replica in partition.replicas if replica not in live],
         }
         for number, partition in partitions.items()
     ]
@@ -140,11 +141,6 @@ def topic_fields(
         "partitions": described,
         "topic_authorized_operations": operations,
     }
-
-
-def is_live(broker: Broker, broker_id: int) -> bool:
-    registration = broker.image.brokers.get(broker_id)
-    return registration is not None and not registration.fenced
 
 
 def reachable(

@@ -86,8 +86,8 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
     body, image = request.body, broker.image
     check_epoch(broker, body)
     records = controller.allocate_producer_ids(image, body.broker_id, body.broker_epoch)
-    block = controller.producer_id_block(records[0])
-    answer = {"error_code": Error.NONE, "producer_id_start": block.start, "producer_id_len": len(block)}
+    start, size = image.next_producer_id, controller.PRODUCER_ID_BLOCK_SIZE
+    answer = {"error_code": Error.NONE, "producer_id_start": start, "producer_id_len": size}
     return broker.controller.decide(records, now, lambda: answer)
 
 

@@ -14,7 +14,7 @@ from minikafka.broker.config import Source, check_topic_configs, show
 from minikafka.broker.config_tables import TOPIC_CONFIGS
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Topic
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, TOPIC_RESOURCE, MetadataRecord, Topic
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
@@ -33,7 +33,9 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     counts = (len(topic.assignments) or topic.num_partitions for topic in body.topics)
     partitions = sum(by_default if count == -1 else max(count, 0) for count in counts)
     topics = len({topic.name for topic in body.topics})
-    defaults = resulting_configs(broker)
+    in_force = partial(broker.config.value, broker.image, broker.node_id, TOPIC_RESOURCE, "")
+    values = {name: in_force(name) for name in TOPIC_CONFIGS}
+    defaults = [{"name": name, "value": show(one.value), "config_source": one.source} for name, one in values.items()]
     records: list[MetadataRecord] = []
     created: list[Answer] = []
 
@@ -93,12 +95,6 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
     first = int(broker.random.random() * 2**16)
     return controller.place(broker.image, partitions, factor, first)
-
-
-def resulting_configs(broker: Broker) -> list[Answer]:
-    """Every config that a new topic has, and where it comes from (KIP-525)."""
-    values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
-    return [{"name": name, "value": show(value.value), "config_source": value.source} for name, value in values.items()]
 
 
 def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
