@@ -82,10 +82,8 @@ def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
     shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
     if shortest > longest:
-        raise KafkaError(
-            Error.INVALID_CONFIG,
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})",
-        )
+        why = f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        raise KafkaError(Error.INVALID_CONFIG, why)
     return checked
 
 

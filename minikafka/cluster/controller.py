@@ -248,10 +248,8 @@ def place(image: Image, partitions: int, replication_factor: int, first: int) ->
     turns = itertools.zip_longest(*(racks[rack] for rack in sorted(racks)))
     live = [broker_id for turn in turns for broker_id in turn if broker_id is not None]
     if replication_factor < 1:
-        raise KafkaError(
-            Error.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        )
+        why = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise KafkaError(Error.INVALID_REPLICATION_FACTOR, why)
     if partitions < 1:
         raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication_factor > len(live):

@@ -173,10 +173,8 @@ def describe_cluster(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     body = request.body
     if request.version >= 1 and body.endpoint_type != BROKERS:
         if body.endpoint_type == CONTROLLERS:
-            raise KafkaError(
-                Error.MISMATCHED_ENDPOINT_TYPE,
-                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
-            )
+            why = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+            raise KafkaError(Error.MISMATCHED_ENDPOINT_TYPE, why)
         raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {body.endpoint_type}")
     with_fenced = request.version >= 2 and body.include_fenced_brokers
     brokers = [

@@ -125,19 +125,14 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
     if new == 0:
         raise KafkaError(Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
     if new < 0:
-        raise KafkaError(
-            Error.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {current} partition(s); {asked.count} would not be an increase.",
-        )
+        why = f"The topic {topic.name} currently has {current} partition(s); {asked.count} would not be an increase."
+        raise KafkaError(Error.INVALID_PARTITIONS, why)
     if new > controller.MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
     if asked.assignments is not None:
         if len(asked.assignments) != new:
-            raise KafkaError(
-                Error.INVALID_REPLICA_ASSIGNMENT,
-                f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} "
-                "assignment(s) were specified.",
-            )
+            why = f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)}"
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, f"{why} assignment(s) were specified.")
         chosen = {current + number: one.broker_ids for number, one in enumerate(asked.assignments)}
         return controller.create_partitions(topic, controller.check_placement(broker.image, chosen, current))
     factor = len(topic.partitions[0].replicas)
