@@ -135,9 +135,15 @@ class Groups:
 
         return Decision([*(group.tombstones() if group else ()), empty], None, join_it)
 
+    def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
+        return self._classic(request.group_id).sync(wait, request, now)
+
+    def heartbeat(self, request: Message) -> Decision:
+        return self._classic(request.group_id).heartbeat(request)
+
     def leave(self, request: Message, version: int) -> Decision:
         """LeaveGroup: one member before version 3, then many."""
-        group = self.classic(request.group_id)
+        group = self._classic(request.group_id)
         if version >= 3:
             return group.leave([(each.member_id, each.group_instance_id, each.reason) for each in request.members])
         decision = group.leave([(request.member_id, None, None)])
@@ -275,8 +281,7 @@ class Groups:
             raise KafkaError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return self.groups[group_id]
 
-    def classic(self, group_id: str) -> ClassicGroup:
-        """Errors: UNKNOWN_MEMBER_ID, as nobody is a member of what is no such group."""
+    def _classic(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)

@@ -50,10 +50,10 @@ def sync(broker: Broker, request: Call, now: Now) -> Wait:
     Parked until the leader's assignment is committed. Version 3 brings static members, 4 is flexible, 5 names protocol
     type and protocol, which must be the group's.
     """
-    body, group_id = request.body, request.body.group_id
+    body = request.body
     if request.version >= 5 and None in (body.protocol_type, body.protocol_name):
         raise KafkaError(Error.INCONSISTENT_GROUP_PROTOCOL)
-    return broker.groups.ask(group_id, lambda groups, wait, now: groups.classic(group_id).sync(wait, body, now), now)
+    return broker.groups.ask(body.group_id, lambda groups, wait, now: groups.sync(wait, body, now), now)
 
 
 def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
@@ -62,8 +62,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     REBALANCE_IN_PROGRESS while the group prepares a rebalance is how a member learns that it must join again. Version 3
     adds GroupInstanceId for static members, 4 is flexible.
     """
-    body = request.body
-    return broker.groups.ask(body.group_id, lambda groups, *_: groups.classic(body.group_id).heartbeat(body), now)
+    return broker.groups.ask(request.body.group_id, lambda groups, *_: groups.heartbeat(request.body), now)
 
 
 def refuse_heartbeat(request: Call, error: KafkaError) -> dict[str, Any]:
