@@ -109,7 +109,7 @@ class Broker:
         self._to_self: deque[Call] = deque()  # requests that this node asks itself
         self._answered_bytes = 0  # of answers in the outbox
         self.now = Now(0, 0)  # of the last time that somebody entered
-        self._recovery: Generator[int, None, None] | None = None
+        self.recovery: Generator[int, None, None] | None = None  # of the logs, once the node is registered
 
     # -- life
 
@@ -130,15 +130,10 @@ class Broker:
         self._wake(now)
 
     def leave(self, now: Now) -> None:
-        """Begin a clean stop: what this broker leads goes to others first, if there are any. Then `may_stop`."""
+        """Begin a clean stop: what this broker leads goes to others first, if there are any. `control` says when."""
         self._enter(now)
         self.control.leave(now)
         self._wake(now)
-
-    @property
-    def may_stop(self) -> bool:
-        """Whether others lead now what this broker led; after `leave`."""
-        return self.control.may_stop
 
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery. While
@@ -150,12 +145,12 @@ class Broker:
         for parked in self.waiting.everything():
             parked.wait.attempt(now, expired=True)
         self._wake(now)
-        self.quorum.stop(now)
+        self.quorum.election.resign(now)
         try:
             with as_storage_errors(str(self._disk)):
                 if self.recovered:
                     self.replicas.close(self.control.broker_epoch)
-                self.quorum.close()
+                self.quorum.replica.log.close()
         except KafkaError as error:
             self.storage_failed(error)
 
@@ -217,7 +212,7 @@ class Broker:
         self.peers.tick(now)
         try:
             self.quorum.tick(now)
-            if self._recovery is not None:
+            if self.recovery is not None:
                 self._recover()
             else:
                 self.fetcher.tick(now)
@@ -235,7 +230,7 @@ class Broker:
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         next_ms = self.now.monotonic_ms + 1
-        if self._recovery is not None or self._ready or self._to_self:
+        if self.recovery is not None or self._ready or self._to_self:
             return next_ms
         due_ms = soonest(*(part.next_deadline() for part in self._parts))
         return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
@@ -456,15 +451,6 @@ class Broker:
         else:
             self.outbox.append(Close(connection, why))
 
-    @property
-    def is_recovering(self) -> bool:
-        """Whether the logs are being opened."""
-        return self._recovery is not None
-
-    def recover(self, now: Now) -> None:
-        """The node is registered: its logs are opened, and metadata is followed as it comes."""
-        self._recovery = self.replicas.load(now)
-
     def begin(self) -> None:
         """The node is part of the cluster."""
         self.ready = True
@@ -476,7 +462,7 @@ class Broker:
             self.image.apply(offset, record)
             self.controller.follow(record)
             self._meet(record)
-            if self.is_recovering or self.recovered:  # else it is history, and `load` looks at the outcome
+            if self.recovery is not None or self.recovered:  # else it is history, and `load` looks at the outcome
                 for key in self.replicas.follow(record):
                     self.moved(key, ALL_BYTES)
                 self.fetcher.follow(record)
@@ -500,14 +486,14 @@ class Broker:
             self.peers.learn(node, address, self.now)
 
     def _recover(self) -> None:
-        assert self._recovery is not None
+        assert self.recovery is not None
         budget = BACKGROUND_BUDGET_BYTES
         with as_storage_errors(str(self._disk)):
-            for spent in self._recovery:
+            for spent in self.recovery:
                 budget -= spent
                 if budget <= 0:
                     return
-        self._recovery = None
+        self.recovery = None
         self.recovered = True
         self.control.recovered(self.now)
 

@@ -17,7 +17,6 @@ from minikafka.broker.config_tables import (
     BROKER_CONFIGS,
     BROKER_ORDER,
     BROKER_RULES,
-    GROUP_CONFIGS,
     INT_MAX,
     LONG_MAX,
     SHORT_MAX,
@@ -78,13 +77,13 @@ def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     for name, text in configs.items():
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-    checked = _checked(configs, TOPIC_CONFIGS, "topic config name")
+    legal = checked(configs, TOPIC_CONFIGS, "topic config name")
     lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
-    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
+    shortest, longest = (int(legal.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
     if shortest > longest:
         why = f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
         raise KafkaError(Error.INVALID_CONFIG, why)
-    return checked
+    return legal
 
 
 def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
@@ -93,14 +92,9 @@ def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
             raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
     try:
-        return _checked(configs, BROKER_CONFIGS, "broker config name")
+        return checked(configs, BROKER_CONFIGS, "broker config name")
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
-
-
-def check_group_configs(configs: Mapping[str, str]) -> dict[str, str]:
-    """The same for configs of consumer groups. Apache Kafka has bounds for them; here there are none."""
-    return _checked(configs, GROUP_CONFIGS, "group config name")
 
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
@@ -121,7 +115,7 @@ class BrokerConfig:
     cluster_id: str | None = None
 
     def __post_init__(self) -> None:
-        self.properties = _checked(self.properties, BROKER_CONFIGS, "broker config name")
+        self.properties = checked(self.properties, BROKER_CONFIGS, "broker config name")
         for name, compares, bound in BROKER_ORDER:
             if not compares(self[name], self[bound]):
                 words = "at most" if compares is operator.le else "less than"
@@ -212,8 +206,9 @@ def _number(row: Config, text: str) -> int | float:
     return number
 
 
-def _checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
-    checked = {}
+def checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
+    """Every name is in the table, and every value legal: the configs as they will be stored."""
+    found = {}
     for name, text in configs.items():
         if name not in table:
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
@@ -221,8 +216,8 @@ def _checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str)
         legal, words = BROKER_RULES.get(name, (None, ""))
         if legal and not legal(value):
             raise _invalid(table[name], text, words)
-        checked[name] = text
-    return checked
+        found[name] = text
+    return found
 
 
 def _invalid(row: Config, text: str, why: str) -> KafkaError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
@@ -69,16 +70,8 @@ class Batch:
             timestamp, key, value, headers = self.records[index]
             offset = -1 if base_offset < 0 else base_offset + index
             stamped = timestamp if log_append_time_ms < 0 else log_append_time_ms
-            metadata = RecordMetadata(
-                topic=self.partition.topic,
-                partition=self.partition.partition,
-                topic_partition=self.partition,
-                offset=offset,
-                timestamp=stamped,
-                checksum=None,
-                **sizes(key, value, headers),
-            )
-            future.succeed(metadata)
+            where = *self.partition, self.partition
+            future.succeed(RecordMetadata(*where, offset, stamped, None, *sizes(key, value, headers)))
 
     def fail(self, error: Exception) -> None:
         self.done = True
@@ -95,15 +88,15 @@ class Placed(NamedTuple):
     filled: list[Batch]
 
 
+@dataclass(eq=False, repr=False)
 class Accumulator:
-    def __init__(self, batch_size: int, linger_ms: int, buffer_memory: int) -> None:
-        self.batch_size = batch_size
-        self.linger_ms = linger_ms
-        self.buffer_memory = buffer_memory
-        self.used_bytes = 0
-        self.batches = 0  # made so far
-        self.queues: dict[TopicPartition, deque[Batch]] = {}
-        self.incomplete: dict[Batch, None] = {}  # in order of creation; sent and unsent
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    used_bytes: int = 0
+    batches: int = 0  # made so far
+    queues: dict[TopicPartition, deque[Batch]] = field(default_factory=dict)
+    incomplete: dict[Batch, None] = field(default_factory=dict)  # in order of creation; sent and unsent
 
     def is_filling(self, topic: str, partition: int) -> bool:
         """Whether the partition's last batch takes more."""

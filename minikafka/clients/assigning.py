@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor, Partition
+from minikafka.coordinators.assignors import ASSIGNORS, Assignment, Member, NamedAssignor, Partition
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message, nested
@@ -165,9 +165,6 @@ def decode_assignment(data: Any) -> list[TopicPartition]:
 
 def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
     return [TopicPartition(each.topic, number) for each in topics for number in each.partitions]
-
-
-Assignment = dict[str, list[tuple[str, int]]]
 
 
 class Leader:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
@@ -71,19 +72,19 @@ class InFlight(NamedTuple):
     on_response: OnResponse
 
 
+@dataclass(eq=False)
 class Node:
     """A broker as this client sees it.
 
     ready: connected, versions known. Bootstrap addresses have ids below 0, as in the Java client.
     """
 
-    def __init__(self, node_id: int, address: Address) -> None:
-        self.id = node_id
-        self.address = address
-        self.connection: str | None = None
-        self.versions: dict[int, tuple[int, int]] | None = None
-        self.in_flight: deque[InFlight] = deque()
-        self.retry_at = 0
+    id: int
+    address: Address
+    connection: str | None = None
+    versions: dict[int, tuple[int, int]] | None = None
+    in_flight: deque[InFlight] = field(default_factory=deque)
+    retry_at: int = 0
 
     @property
     def ready(self) -> bool:

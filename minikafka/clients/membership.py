@@ -136,6 +136,10 @@ class Membership:
         """Member id and generation, as a commit names its sender."""
         return self.member_id, self.generation
 
+    def who(self, instance: str) -> dict[str, Any]:
+        """The fields by which a request names the member. instance: what the API calls the instance id."""
+        return {"group_id": self.coordinator.group_id, "member_id": self.member_id, instance: self.instance_id}
+
     def polled(self) -> None:
         """A poll begins or ends."""
         self._poll_deadline = self.consumer.now_ms + int(self.consumer.config["max_poll_interval_ms"])

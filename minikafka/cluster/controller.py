@@ -22,6 +22,7 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
     Partition,
     Topic,
+    config_records,
     metric_name,
 )
 from minikafka.wire.errors import Error, KafkaError
@@ -292,7 +293,7 @@ def create_topic(name: str, topic_id: bytes, placement: Placement, configs: Mapp
     """A new topic with its partitions and configs."""
     return [
         MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}),
-        *alter_config(TOPIC_RESOURCE, name, configs),
+        *config_records(TOPIC_RESOURCE, name, configs),
         *(_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)),
     ]
 
@@ -306,14 +307,6 @@ def create_partitions(topic: Topic, placement: Placement) -> list[MetadataRecord
 def delete_topic(topic: Topic) -> list[MetadataRecord]:
     """A topic goes, with its partitions and configs."""
     return [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic.topic_id})]
-
-
-def alter_config(resource_type: int, resource_name: str, changes: Mapping[str, str | None]) -> list[MetadataRecord]:
-    """Set configs, or take them back (None)."""
-    resource = {"resource_type": resource_type, "resource_name": resource_name}
-    return [
-        MetadataRecord("ConfigRecord", 0, {**resource, "name": name, "value": value}) for name, value in changes.items()
-    ]
 
 
 def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> list[MetadataRecord]:

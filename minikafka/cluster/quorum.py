@@ -25,7 +25,7 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
 from minikafka.cluster.replica import Follower, Hears, Replica
-from minikafka.cluster.snapshots import SnapshotId, Snapshots
+from minikafka.cluster.snapshots import SnapshotId, Snapshots, encode
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
 from minikafka.storage.data_folder import METADATA_LOG, contents
 from minikafka.storage.disk import Disk
@@ -198,10 +198,6 @@ class Quorum:
         """Monotonic ms."""
         return soonest(self.election.next_deadline(), self._fetch_at)
 
-    def stop(self, now: Now) -> None:
-        """A clean stop is at hand: another may lead."""
-        self.election.resign(now)
-
     def replay(self) -> None:
         """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
         newest = self.snapshots.newest
@@ -225,10 +221,6 @@ class Quorum:
                 self._unsaved_bytes += size_bytes
         with as_storage_errors(_HIGH_WATERMARK):
             write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
-
-    def close(self) -> None:
-        """Flush and let go of the files."""
-        self.replica.log.close()
 
     # -- as leader
 
@@ -258,7 +250,7 @@ class Quorum:
             return
         log = self.replica.log
         of = SnapshotId(self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1))
-        self.snapshots.write(of, self._image(), now.wall_ms)
+        self.snapshots.keep(of, encode(of.epoch, self._image(), now.wall_ms))
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
         if len(self.snapshots.ids) > 1:
             log.delete_records(self.snapshots.ids[0].end_offset, None)

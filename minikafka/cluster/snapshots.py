@@ -53,10 +53,6 @@ class Snapshots:
     def newest(self) -> SnapshotId | None:
         return self.ids[-1] if self.ids else None
 
-    def write(self, of: SnapshotId, records: Sequence[MetadataRecord], now_ms: int) -> None:
-        """now_ms: wall clock."""
-        self.keep(of, encode(of.epoch, records, now_ms))
-
     def keep(self, of: SnapshotId, data: bytes) -> None:
         """A snapshot made here or by another node; the oldest go."""
         with as_storage_errors(of.path):

@@ -110,6 +110,7 @@ class ConsumerGroup:
         self._sessions: Deadlines[str] = Deadlines()
         self._revocations: Deadlines[str] = Deadlines()  # of members that must give up partitions
         self._seen = SeenTopics()
+        self._assignors = assignor_names(config["group.consumer.assignors"])
 
     @property
     def member_ids(self) -> list[str]:
@@ -362,10 +363,6 @@ class ConsumerGroup:
     def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
         return int(self._image.config(GROUP_RESOURCE, self.group_id).get(name) or self._config[f"group.{name}"])
-
-    @property
-    def _assignors(self) -> list[str]:
-        return assignor_names(self._config["group.consumer.assignors"])
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         value = {"epoch": epoch, "metadata_hash": seen.hash}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, judged
@@ -11,14 +12,14 @@ from minikafka.broker.config import (
     Source,
     Value,
     check_broker_configs,
-    check_group_configs,
     check_topic_configs,
+    checked,
     show,
 )
 from minikafka.broker.config_tables import BROKER_CONFIGS, GROUP_CONFIGS, TABLES, TOPIC_CONFIGS, Config, Type
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord
+from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord, config_records
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
@@ -26,7 +27,8 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CLIENT_METRICS = 16
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
 CHECKS = {TOPIC_RESOURCE: check_topic_configs, BROKER_RESOURCE: check_broker_configs}
-CHECKS[GROUP_RESOURCE] = check_group_configs
+# Apache Kafka has bounds for a group's; here there are none.
+CHECKS[GROUP_RESOURCE] = partial(checked, table=GROUP_CONFIGS, what="group config name")
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
@@ -116,7 +118,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         if times_named[kind, name] > 1:
             raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
         new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
-        records.extend(controller.alter_config(kind, name, new))
+        records.extend(config_records(kind, name, new))
         altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
         return {}
 
