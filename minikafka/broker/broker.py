@@ -109,7 +109,7 @@ class Broker:
         self._to_self: deque[Call] = deque()  # requests that this node asks itself
         self._answered_bytes = 0  # of answers in the outbox
         self.now = Now(0, 0)  # of the last time that somebody entered
-        self.recovery: Generator[int, None, None] | None = None  # of the logs, once the node is registered
+        self._recovery: Generator[int, None, None] | None = None
 
     # -- life
 
@@ -212,7 +212,7 @@ class Broker:
         self.peers.tick(now)
         try:
             self.quorum.tick(now)
-            if self.recovery is not None:
+            if self._recovery is not None:
                 self._recover()
             else:
                 self.fetcher.tick(now)
@@ -230,7 +230,7 @@ class Broker:
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         next_ms = self.now.monotonic_ms + 1
-        if self.recovery is not None or self._ready or self._to_self:
+        if self._recovery is not None or self._ready or self._to_self:
             return next_ms
         due_ms = soonest(*(part.next_deadline() for part in self._parts))
         return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
@@ -451,6 +451,15 @@ class Broker:
         else:
             self.outbox.append(Close(connection, why))
 
+    @property
+    def is_recovering(self) -> bool:
+        """Whether the logs are being opened."""
+        return self._recovery is not None
+
+    def recover(self, now: Now) -> None:
+        """The node is registered: its logs are opened, and metadata is followed as it comes."""
+        self._recovery = self.replicas.load(now)
+
     def begin(self) -> None:
         """The node is part of the cluster."""
         self.ready = True
@@ -462,7 +471,7 @@ class Broker:
             self.image.apply(offset, record)
             self.controller.follow(record)
             self._meet(record)
-            if self.recovery is not None or self.recovered:  # else it is history, and `load` looks at the outcome
+            if self.is_recovering or self.recovered:  # else it is history, and `load` looks at the outcome
                 for key in self.replicas.follow(record):
                     self.moved(key, ALL_BYTES)
                 self.fetcher.follow(record)
@@ -486,14 +495,14 @@ class Broker:
             self.peers.learn(node, address, self.now)
 
     def _recover(self) -> None:
-        assert self.recovery is not None
+        assert self._recovery is not None
         budget = BACKGROUND_BUDGET_BYTES
         with as_storage_errors(str(self._disk)):
-            for spent in self.recovery:
+            for spent in self._recovery:
                 budget -= spent
                 if budget <= 0:
                     return
-        self.recovery = None
+        self._recovery = None
         self.recovered = True
         self.control.recovered(self.now)
 

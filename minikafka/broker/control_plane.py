@@ -143,8 +143,8 @@ class ControlPlane:
             self._contact_at = now.monotonic_ms
         if own is None or broker.ready:
             return
-        if broker.recovery is None and not broker.recovered:
-            broker.recovery = broker.replicas.load(now)
+        if not broker.is_recovering and not broker.recovered:
+            broker.recover(now)
         elif broker.recovered and not own.fenced:
             self.broker_epoch = own.broker_epoch
             broker.begin()

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
-from minikafka.wire.records import BATCH_OVERHEAD
+from minikafka.wire.records import BATCH_OVERHEAD, NewRecord
 from minikafka.wire.varints import bytes_size, varint_size
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+@dataclass(eq=False, repr=False)
 class Batch:
     """Records of one partition that travel together.
 
@@ -28,21 +29,20 @@ class Batch:
     that have failed. base_sequence: -1 until first sent (KIP-98).
     """
 
-    def __init__(self, partition: TopicPartition, created_ms: int, number: int = 0) -> None:
-        self.partition = partition
-        self.number = number
-        self.created_ms = created_ms
-        self.size_bytes = BATCH_OVERHEAD
-        self.records: list[tuple[int, bytes | None, bytes | None, Headers]] = []  # timestamp, key, value, headers
-        self.futures: list[Future] = []
-        self.closed = False
-        self.done = False
-        self.attempts = 0
-        self.sent_ms = 0
-        self.failed_ms = 0
-        self.retry_at = 0
-        self.base_sequence = -1
-        self.producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
+    partition: TopicPartition
+    created_ms: int
+    number: int = 0
+    size_bytes: int = BATCH_OVERHEAD
+    records: list[NewRecord] = field(default_factory=list)
+    futures: list[Future] = field(default_factory=list)
+    closed: bool = False
+    done: bool = False
+    attempts: int = 0
+    sent_ms: int = 0
+    failed_ms: int = 0
+    retry_at: int = 0
+    base_sequence: int = -1
+    producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
 
     def room_for(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
         """Bytes that this record takes as the batch's next one."""

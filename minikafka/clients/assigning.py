@@ -52,12 +52,9 @@ def _assignor(given: Any) -> NamedAssignor:
 
 
 def encode_subscription(
-    assignor: NamedAssignor,
-    topics: Sequence[str],
-    owned: Iterable[TopicPartition],
-    generation: int,
+    assignor: NamedAssignor, topics: Sequence[str], owned: Iterable[TopicPartition], generation: int,
     had: tuple[Sequence[TopicPartition], int],
-) -> bytes:
+) -> bytes:  # fmt: skip
     """owned, generation: what the member has now. had: its last assignment, and of which generation that was.
 
     An own function learns of the last assignment as the sticky assignors do.
@@ -110,13 +107,9 @@ def subscription_user_data(name: str, owned: Iterable[Partition], generation: in
 
 
 def member_from_subscription(
-    name: str,
-    topics: Iterable[str],
-    user_data: bytes | None,
-    owned: Iterable[Partition] = (),
-    generation: int = -1,
+    name: str, topics: Iterable[str], user_data: bytes | None, owned: Iterable[Partition] = (), generation: int = -1,
     instance_id: str | None = None,
-) -> Member:
+) -> Member:  # fmt: skip
     """What the leader learns of a member, by the fields of its Subscription, as Java's assignor of that name does.
 
     owned, generation: owned_partitions and generation_id, which older versions of Subscription lack. User data that
@@ -230,11 +223,9 @@ def run(assignor: NamedAssignor, members: dict[str, Member], partitions: dict[st
 
 
 def problems(
-    assignor: NamedAssignor,
-    members: Mapping[str, Member],
-    partitions: Mapping[str, int],
+    assignor: NamedAssignor, members: Mapping[str, Member], partitions: Mapping[str, int],
     assignment: Mapping[str, Sequence[tuple[str, int]]],
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """What is wrong with an assignment, in sentences. assignor: whose it is.
 
     Kafka doesn't check: a partition that two members are given is read twice, one that goes to nobody is not read.

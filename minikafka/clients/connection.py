@@ -90,11 +90,6 @@ class Node:
     def ready(self) -> bool:
         return self.versions is not None
 
-    @property
-    def was_lost(self) -> bool:
-        """Whether its connection was lost, or never made, and there is no other one yet."""
-        return self.connection is None and self.retry_at > 0
-
     def deadline(self) -> int:
         """When the first of the requests in flight has waited too long."""
         return min(waiting.deadline for waiting in self.in_flight)

@@ -200,25 +200,24 @@ class Membership:
 
     # changes of partitions: each is a task, `done` is called when the listener has returned
 
-    def revoke(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+    def revoke(
+        self, partitions: Iterable[TopicPartition], done: Callable[[], None], kind: str = "revoked"
+    ) -> None:
         """Give partitions back in order. From now on nothing of them is handed to the program."""
-        self._change("revoked", partitions, done)
-
-    def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Drop partitions that another member may have already."""
-        self._change("lost", partitions, done)
-
-    def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Take over new partitions. The listener is called also when there are none, as in Java."""
-        self.tasks.append(Task("assigned", list(partitions), done))
-
-    def _change(self, kind: str, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
         given = [each for each in partitions if each in self.consumer.assigned]
         if not given:
             done()
             return
         self.consumer.stop(given)
         self.tasks.append(Task(kind, given, done))
+
+    def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+        """Drop partitions that another member may have already."""
+        self.revoke(partitions, done, "lost")
+
+    def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+        """Take over new partitions. The listener is called also when there are none, as in Java."""
+        self.tasks.append(Task("assigned", list(partitions), done))
 
     def has_task(self) -> bool:
         """Whether the program must do something now: none is being done, and the next one is ready."""
