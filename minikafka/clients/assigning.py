@@ -41,9 +41,8 @@ def _assignor(given: Any) -> NamedAssignor:
         return given
     if isinstance(given, str):
         if given not in ASSIGNORS:
-            raise ValueError(
-                f"there is no assignor {given!r}: give one of {', '.join(ASSIGNORS)}, or your own function"
-            )
+            why = f"there is no assignor {given!r}: give one of {', '.join(ASSIGNORS)}, or your own function"
+            raise ValueError(why)
         return ASSIGNORS[given]
     if callable(given):
         name = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
@@ -216,9 +215,8 @@ def run(assignor: NamedAssignor, members: dict[str, Member], partitions: dict[st
         try:
             assignment[member] = [(topic, int(number)) for topic, number in share]
         except (TypeError, ValueError):
-            raise TypeError(
-                f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
-            ) from None
+            why = f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
+            raise TypeError(why) from None
     return assignment
 
 

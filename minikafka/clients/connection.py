@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from minikafka.clients.metadata import Address, Metadata
 from minikafka.clients.request_state import Questions, RequestState
 from minikafka.clients.structs import TopicPartition
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, decode_response, encode_request
@@ -164,14 +164,13 @@ class Client:
     def next_deadline(self) -> int | None:
         if self.closed:
             return None
-        deadlines = [node.deadline() for node in self._by_connection.values() if node.in_flight]
-        if self._wake_ms is not None:
-            deadlines.append(self._wake_ms)
-        due_at = self.metadata.due_at() if self.busy() else None
+        due_at, asks_ms = self.metadata.due_at() if self.busy() else None, None
         known = self._known_nodes()
         if due_at is not None and (any(node.ready for node in known) or not any(node.connection for node in known)):
-            deadlines.append(max(due_at, min(node.retry_at for node in known)))
-        return max(min(deadlines), self.now_ms + 1) if deadlines else None
+            asks_ms = max(due_at, min(node.retry_at for node in known))
+        deadlines = (node.deadline() for node in self._by_connection.values() if node.in_flight)
+        due_ms = soonest(*deadlines, self._wake_ms, asks_ms)
+        return None if due_ms is None else max(due_ms, self.now_ms + 1)
 
     def close(self, now: Now) -> None:
         """Close all connections for good."""

@@ -200,9 +200,7 @@ class Membership:
 
     # changes of partitions: each is a task, `done` is called when the listener has returned
 
-    def revoke(
-        self, partitions: Iterable[TopicPartition], done: Callable[[], None], kind: str = "revoked"
-    ) -> None:
+    def revoke(self, partitions: Iterable[TopicPartition], done: Callable[[], None], kind: str = "revoked") -> None:
         """Give partitions back in order. From now on nothing of them is handed to the program."""
         given = [each for each in partitions if each in self.consumer.assigned]
         if not given:

@@ -138,9 +138,8 @@ class Positions:
             held = self._consumer.assigned[partition]
             where = held.reset or self._consumer.config["auto_offset_reset"]
             if where == "none":
-                self._consumer.error = NoOffsetForPartitionError(
-                    f'there is no position for {partition}, and auto_offset_reset is "none": seek() to one'
-                )
+                what = f'there is no position for {partition}, and auto_offset_reset is "none": seek() to one'
+                self._consumer.error = NoOffsetForPartitionError(what)
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
             why = Reason("auto_offset_reset", f'auto_offset_reset is "{where}"')

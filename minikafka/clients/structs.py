@@ -85,9 +85,7 @@ class ConsumerRecord(NamedTuple):
         )
 
 
-def sizes(
-    key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
-) -> tuple[int, int, int]:
+def sizes(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> tuple[int, int, int]:
     """Sizes in bytes of key, value and headers, as kafka-python gives them; -1 for null, and for no headers."""
     of_headers = sum(len(name) + len(data or b"") for name, data in headers) if headers else -1
     return -1 if key is None else len(key), -1 if value is None else len(value), of_headers

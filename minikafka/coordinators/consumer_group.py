@@ -130,7 +130,25 @@ class ConsumerGroup:
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
-        return self._go_on(body, client_id, client_host, now)
+        limit = self._config["group.consumer.max.size"]
+        if len(self.state.members) >= limit and body.member_id not in self.state.members:
+            why = f"The consumer group has reached its maximum capacity of {limit} members."
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+        draft = Draft(heard=body.member_id)
+        step = self._step(body, client_id, client_host, draft)
+        if step.member != step.was:
+            draft.records.append(step.member.metadata_record(self.group_id))
+        subscription_changed = step.member.subscription != step.was.subscription
+        group_epoch = self._next_group_epoch(step, subscription_changed, draft)
+        target_epoch, target = self._next_target(step, group_epoch, now, draft)
+        member = self._reconciled(step, target_epoch, target, subscription_changed)
+        if member != step.member:
+            draft.records.append(member.current_assignment_record(self.group_id))
+            draft.moved = True
+        interval_ms = self._configured("consumer.heartbeat.interval.ms")
+        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
+        draft.answer = messages.answer(member, interval_ms, tell_assignment)
+        return draft
 
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
@@ -220,27 +238,6 @@ class ConsumerGroup:
         return messages.described(self.group_id, self.state, assignor, self._image)
 
     # -- the steps of a heartbeat
-
-    def _go_on(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        limit = self._config["group.consumer.max.size"]
-        if len(self.state.members) >= limit and body.member_id not in self.state.members:
-            why = f"The consumer group has reached its maximum capacity of {limit} members."
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
-        draft = Draft(heard=body.member_id)
-        step = self._step(body, client_id, client_host, draft)
-        if step.member != step.was:
-            draft.records.append(step.member.metadata_record(self.group_id))
-        subscription_changed = step.member.subscription != step.was.subscription
-        group_epoch = self._next_group_epoch(step, subscription_changed, draft)
-        target_epoch, target = self._next_target(step, group_epoch, now, draft)
-        member = self._reconciled(step, target_epoch, target, subscription_changed)
-        if member != step.member:
-            draft.records.append(member.current_assignment_record(self.group_id))
-            draft.moved = True
-        interval_ms = self._configured("consumer.heartbeat.interval.ms")
-        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
-        draft.answer = messages.answer(member, interval_ms, tell_assignment)
-        return draft
 
     def _step(self, body: Message, client_id: str, client_host: str, draft: Draft) -> Step:
         """Who this is: a known member, a new one, or a new process of a static member."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.cluster.metadata import Image
@@ -21,16 +22,16 @@ MOVES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Events:
     """What the records did is noted as they are applied, and told with the reasons. live: not in a replay."""
 
-    def __init__(self, group_id: str, image: Image, trace: Trace, live: bool) -> None:
-        self.live = live
-        self._group_id = group_id
-        self._image = image
-        self._trace = trace
-        self._noted: list[tuple[str, dict[str, Any]]] = []
-        self._state = "Empty"
+    _group_id: str
+    _image: Image
+    _trace: Trace
+    live: bool
+    _noted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    _state: str = "Empty"
 
     def tell(self, why: Mapping[str, Reason], assignor: str) -> None:
         """why: reasons by member id, or THE_GROUP. assignor: the one that made the target."""

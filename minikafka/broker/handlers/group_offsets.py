@@ -88,25 +88,22 @@ def refuse_commit(request: Call, error: KafkaError) -> Answer:
 
 
 def set_unknown_aside(broker: Broker, body: Message) -> None:
-    """Once, though the request may begin anew: body.unknown has the results of what doesn't exist."""
-    if "unknown" not in vars(body):
-        body.unknown = without_unknown(broker, body.topics)
-        body.topics = [topic for topic in body.topics if topic.partitions]
-
-
-def without_unknown(broker: Broker, topics: Iterable[Any]) -> dict[str, Answer]:
-    """Takes the partitions that don't exist out of a request's topics; returns the results by topic, with those."""
-    results: dict[str, Answer] = {}
-    for topic in topics:
+    """Takes the partitions that don't exist out of a request. body.unknown has the results by topic, with those. Once,
+    though the request may begin anew.
+    """
+    if "unknown" in vars(body):
+        return
+    body.unknown = {}
+    for topic in body.topics:
         known = broker.image.topics[topic.name].partitions if topic.name in broker.image.topics else {}
-        result = results.setdefault(topic.name, {"name": topic.name, "partitions": []})
+        result = body.unknown.setdefault(topic.name, {"name": topic.name, "partitions": []})
         result["partitions"] += [
             {"partition_index": each.partition_index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
             for each in topic.partitions
             if each.partition_index not in known
         ]
         topic.partitions = [each for each in topic.partitions if each.partition_index in known]
-    return results
+    body.topics = [topic for topic in body.topics if topic.partitions]
 
 
 def merged(results: dict[str, Answer], answered: Iterable[Answer]) -> list[Answer]:
@@ -142,14 +139,12 @@ def of_group(broker: Broker, asked: Message, request: Call) -> Answer:
         found = broker.groups.state(asked.group_id).fetch(asked, member_id, epoch, request.body.require_stable)
         return {"group_id": asked.group_id, "error_code": Error.NONE, **found}
     except KafkaError as error:
-        topics = [failed(topic, error.error) for topic in asked.topics or ()] if version < 2 else []
+        unknown = {"committed_offset": NOTHING, "metadata": "", "error_code": error.error}  # version 1: each says it
+        topics = [
+            {"name": topic.name, "partitions": [{"partition_index": n, **unknown} for n in topic.partition_indexes]}
+            for topic in (asked.topics or () if version < 2 else ())
+        ]
         return {"group_id": asked.group_id, "error_code": error.error, "topics": topics}
-
-
-def failed(topic: Any, error: Error) -> Answer:
-    """Version 1 has no error for the whole: every partition says it."""
-    unknown = {"committed_offset": NOTHING, "metadata": "", "error_code": error}
-    return {"name": topic.name, "partitions": [{"partition_index": n, **unknown} for n in topic.partition_indexes]}
 
 
 def delete(broker: Broker, request: Call, now: Now) -> Wait:
@@ -158,7 +153,7 @@ def delete(broker: Broker, request: Call, now: Now) -> Wait:
     Refused per topic with GROUP_SUBSCRIBED_TO_TOPIC while members read it.
     """
     body = request.body
-    body.unknown = without_unknown(broker, body.topics)
+    set_unknown_aside(broker, body)
     return broker.groups.ask(body.group_id, lambda groups, *_: groups.delete_offsets(body), now)
 
 
