@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, by_topic, judged
@@ -32,21 +31,28 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
     9 -5 and 11 -6; 10 brings a time-out, which nothing here needs.
     """
     allowance = Allowance(records=MAX_RECORDS)
-
-    def look_up(topic: str, partition: Any, times_named: int) -> Answer:
-        if times_named > 1:
-            raise KafkaError(Error.INVALID_REQUEST)
-        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition, allowance)
-        found = {"timestamp": timestamp, "offset": offset}
-        return found | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
-
     topics = []
     for topic in request.body.topics:
-        times = Counter(partition.partition_index for partition in topic.partitions)
+        times_named = Counter(partition.partition_index for partition in topic.partitions)
         once = {partition.partition_index: partition for partition in topic.partitions}
-        asked = [({"partition_index": at}, partial(look_up, topic.name, once[at], times[at])) for at in once]
-        topics.append({"name": topic.name, "partitions": [judged(*each) for each in asked]})
+        twice = {"error_code": Error.INVALID_REQUEST}
+        partitions = [
+            look_up(broker, request, topic.name, once[at], allowance) if times == 1 else {"partition_index": at} | twice
+            for at, times in times_named.items()
+        ]
+        topics.append({"name": topic.name, "partitions": partitions})
     return {"topics": topics}
+
+
+def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> Answer:
+    """One partition's answer."""
+
+    def found() -> Answer:
+        timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition, allowance)
+        answer = {"timestamp": timestamp, "offset": offset}
+        return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
+
+    return judged({"partition_index": partition.partition_index}, found)
 
 
 def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> tuple[int, int, int]:
