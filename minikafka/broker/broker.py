@@ -26,10 +26,10 @@ from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Re
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.isr import IsrChanges
-from minikafka.broker.joins import Joins
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.transaction_requests import Joins
 from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Timeouts
@@ -39,8 +39,7 @@ from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError

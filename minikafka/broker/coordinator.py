@@ -13,7 +13,7 @@ from uuid import UUID
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.handlers import features
-from minikafka.broker.transaction_markers import Markers, Pending
+from minikafka.broker.transaction_requests import Markers, Pending
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, MetadataRecord, Partition, Topic
 from minikafka.cluster.waiting import Answer, Wait

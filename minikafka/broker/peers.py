@@ -13,10 +13,8 @@ is hung up on, and everything asked on that lane has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from minikafka.broker.calls import Broker
 from minikafka.broker.effects import HangUp, Request
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Endpoint
@@ -30,7 +28,6 @@ RETRY_BACKOFF_MS = 100
 REQUEST_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
 
 Then = Callable[[Message | None, Now], None]  # the reply; None: it failed
-Part = TypeVar("Part")
 
 
 class Asked(NamedTuple):
@@ -129,54 +126,3 @@ class Peers:
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
         self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, answered, now)
-
-
-@dataclass(eq=False, repr=False)
-class Gathering(Generic[Part]):
-    """Requests that gather: one at a time is on its way to each node, and the next one takes along what has come
-    meanwhile. lane, api, version: of the requests. body(parts): one request. take(parts, reply or None, now): how it
-    ended.
-    """
-
-    _broker: Broker
-    _lane: str
-    _api: str
-    _version: int
-    _body: Callable[[list[Part]], Mapping[str, Any]]
-    _take: Callable[[list[Part], Message | None, Now], None]
-    _queues: dict[int, list[Part]] = field(default_factory=dict)
-    _asked: set[int] = field(default_factory=set)
-    _later: list[tuple[int, Callable[[Now], None]]] = field(default_factory=list)  # monotonic ms
-
-    def add(self, node: int, part: Part) -> None:
-        """Ask a node, now or with the next request."""
-        self._queues.setdefault(node, []).append(part)
-        self._ask(node)
-
-    def later(self, at_ms: int, do: Callable[[Now], None]) -> None:
-        """Try something again at a time, monotonic ms."""
-        self._later.append((at_ms, do))
-
-    def tick(self, now: Now) -> None:
-        """What was to be tried again by now."""
-        due = [do for at_ms, do in self._later if at_ms <= now.monotonic_ms]
-        self._later = [each for each in self._later if each[0] > now.monotonic_ms]
-        for do in due:
-            do(now)
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self._later), default=None)
-
-    def _ask(self, node: int) -> None:
-        if node in self._asked or not self._queues.get(node):
-            return
-        self._asked.add(node)
-        parts = self._queues.pop(node)
-
-        def answered(reply: Message | None, now: Now) -> None:
-            self._asked.discard(node)
-            self._take(parts, reply, now)
-            self._ask(node)
-
-        self._broker.ask(node, self._lane, self._api, self._version, self._body(parts), answered)

@@ -18,8 +18,7 @@ from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Pa
 from minikafka.cluster.replica import Hears, Replica
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError

@@ -28,8 +28,7 @@ from minikafka.cluster.replica import Follower, Hears, Replica
 from minikafka.cluster.snapshots import SnapshotId, Snapshots, encode
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
 from minikafka.storage.data_folder import METADATA_LOG, contents
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.storage.segment import LOG
 from minikafka.trace import Trace

@@ -19,7 +19,7 @@ from typing import Protocol
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import Partition
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.storage.producer_state import Marker
 from minikafka.wire.control_records import encode_end_transaction

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.storage.data_folder import METADATA_LOG
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.wire.control_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record

@@ -46,8 +46,7 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
-from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
-from minikafka.coordinators.consumer_group_state import ConsumerGroupState
+from minikafka.coordinators.consumer_group_state import THE_GROUP, ConsumerGroupState, Events
 from minikafka.coordinators.consumer_member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,

@@ -36,9 +36,8 @@ from minikafka.clock import Now
 from minikafka.storage import data_folder, recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
 from minikafka.storage.config import LogConfig as LogConfig
-from minikafka.storage.disk import Disk
+from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.storage.epochs import LeaderEpochs
-from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment

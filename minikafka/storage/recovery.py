@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
-from minikafka.storage.errors import unusable
+from minikafka.storage.disk import unusable
 from minikafka.storage.segment import (
     INDEX,
     LOG,
