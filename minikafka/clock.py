@@ -10,3 +10,8 @@ class Now(NamedTuple):
 
     monotonic_ms: int
     wall_ms: int
+
+
+def soonest(*deadlines_ms: int | None) -> int | None:
+    """The earliest of some deadlines, of which any may be missing."""
+    return min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka.broker.calls import Broker
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import BrokerRegistration, MetadataRecord
+from minikafka.cluster.metadata import TOPIC_RESOURCE, BrokerRegistration, MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -70,8 +70,7 @@ class ActiveController:
         """Monotonic ms."""
         if not self._may_decide:
             return None
-        deadlines = [] if self._balance_at is None else [self._balance_at]
-        return min(deadlines + [at_ms + self._session_ms for at_ms in self._listened_to().values()], default=None)
+        return soonest(self._balance_at, *(at_ms + self._session_ms for at_ms in self._listened_to().values()))
 
     def _rest(self, now: Now) -> None:
         config = self._broker.config
@@ -153,7 +152,8 @@ class ActiveController:
 
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
-        return self._broker.config.topic_value(self._broker.image, self._broker.node_id, topic, name).value
+        broker = self._broker
+        return broker.config.value(broker.image, broker.node_id, TOPIC_RESOURCE, topic, name).value
 
     def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
         """Append the controller's decision to the metadata log; the answer is made once the decision is committed. A
@@ -166,14 +166,14 @@ class ActiveController:
             raise KafkaError(Error.NOT_CONTROLLER)
         offset, epoch = quorum.append(records, now), quorum.epoch
 
-        def committed() -> Answer | None:
+        def committed(*_: object) -> Answer | None:
             if quorum.applied_offset >= offset and quorum.epoch == epoch:
                 return answer()
             if quorum.epoch != epoch or not quorum.is_leader:
                 raise KafkaError(Error.NOT_CONTROLLER)
             return None
 
-        return self._wait(committed, now)
+        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, committed)
 
     def change(
         self, records: Sequence[MetadataRecord], now: Now, answer: Answer, kind: str, changes: Iterable[dict[str, Any]]
@@ -188,18 +188,10 @@ class ActiveController:
 
         return self.decide(records, now, committed)
 
-    def place(self, partitions: int, replication_factor: int) -> controller.Placement:
-        """Where the partitions of a new topic go, if it is for the controller to choose."""
-        first = int(self._broker.random.random() * 2**16)
-        return controller.place(self._broker.image, partitions, replication_factor, first)
-
     def settled(self, now: Now) -> Wait:
         """The controller decides on committed state only: a request that comes while a decision is not committed yet
         waits, and then begins.
         """
-        quorum = self._broker.quorum
-        return self._wait(lambda: {} if quorum.is_settled or not quorum.is_leader else None, now, again=True)
-
-    def _wait(self, attempt: Callable[[], Answer | None], now: Now, again: bool = False) -> Wait:
-        return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, lambda *_: attempt(), again=again)
-
+        quorum, keys = self._broker.quorum, [METADATA]
+        until_ms = now.monotonic_ms + TIMEOUT_MS
+        return Wait(keys, until_ms, lambda *_: {} if quorum.is_settled or not quorum.is_leader else None, again=True)

@@ -21,17 +21,16 @@ from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
+from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
-from minikafka.broker.group_coordinator import GroupCoordinator
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.isr import IsrChanges
-from minikafka.broker.joins import Joins
 from minikafka.broker.peers import Peers, Then
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.transaction_coordinator import TransactionCoordinator
-from minikafka.clock import Now
+from minikafka.broker.transaction_requests import Joins
+from minikafka.clock import Now, soonest
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Timeouts
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Image, MetadataRecord
@@ -40,8 +39,7 @@ from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Parked, Wait, Waiting
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -86,12 +84,15 @@ class Broker:
         self.joins = Joins(self)
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
-        self.peers = Peers(node_id, config.peers, self.outbox.append, request_timeouts(config))
+        of_quorum_ms = dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
+        names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
+        timeouts_ms = (config[f"controller.quorum.{name}"] for name in names)
+        self.peers = Peers(node_id, config.peers, self.outbox.append, of_quorum_ms)
         self.control = ControlPlane(self)
         self.controller = ActiveController(self)
         self.quorum = Quorum(
-            disk, node_id, config.voters or sorted(config.peers) or [node_id], self._committed, trace, self,
-            self.ask, random.random, quorum_timeouts(config), self.control.leader_changed,
+            disk, node_id, config.voters or tuple(sorted(config.peers)) or (node_id,), self._committed, trace, self,
+            self.ask, random.random, Timeouts(*timeouts_ms), self.control.leader_changed,
             self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip
         among_nodes = (self.peers, self.quorum, self.fetcher, self.isr, self.controller) if config.peers else ()
@@ -128,15 +129,10 @@ class Broker:
         self._wake(now)
 
     def leave(self, now: Now) -> None:
-        """Begin a clean stop: what this broker leads goes to others first, if there are any. Then `may_stop`."""
+        """Begin a clean stop: what this broker leads goes to others first, if there are any. `control` says when."""
         self._enter(now)
         self.control.leave(now)
         self._wake(now)
-
-    @property
-    def may_stop(self) -> bool:
-        """Whether others lead now what this broker led; after `leave`."""
-        return self.control.may_stop
 
     def stop(self, now: Now) -> None:
         """A clean stop: parked requests get their last answer, logs are synced, a restart needs no recovery. While
@@ -148,12 +144,12 @@ class Broker:
         for parked in self.waiting.everything():
             parked.wait.attempt(now, expired=True)
         self._wake(now)
-        self.quorum.stop(now)
+        self.quorum.election.resign(now)
         try:
             with as_storage_errors(str(self._disk)):
                 if self.recovered:
                     self.replicas.close(self.control.broker_epoch)
-                self.quorum.close()
+                self.quorum.replica.log.close()
         except KafkaError as error:
             self.storage_failed(error)
 
@@ -232,11 +228,11 @@ class Broker:
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
-        soonest = self.now.monotonic_ms + 1
+        next_ms = self.now.monotonic_ms + 1
         if self._recovery is not None or self._ready or self._to_self:
-            return soonest
-        deadlines = [part.next_deadline() for part in self._parts]
-        return max(soonest, min((at for at in deadlines if at is not None), default=soonest + IDLE_MS))
+            return next_ms
+        due_ms = soonest(*(part.next_deadline() for part in self._parts))
+        return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
 
     # -- for handlers
 
@@ -508,15 +504,6 @@ class Broker:
         self._recovery = None
         self.recovered = True
         self.control.recovered(self.now)
-
-
-def quorum_timeouts(config: BrokerConfig) -> Timeouts:
-    names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
-    return Timeouts(*(config[f"controller.quorum.{name}"] for name in names))
-
-
-def request_timeouts(config: BrokerConfig) -> dict[str, int]:
-    return dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
 
 
 def snapshot_config(config: BrokerConfig) -> SnapshotConfig:

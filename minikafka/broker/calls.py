@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.broker.effects import Connection
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
-from minikafka.wire.errors import KafkaError
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -65,6 +66,36 @@ class Handler(NamedTuple):
     shape: Callable[[Call, Answer], Answer] | None = None
     decides: bool = False
     of_nodes: bool = False
+
+
+def judged(named: Answer, verdict: Callable[[], Answer], say_why: bool = False) -> Answer:
+    """What is answered for one topic, partition or group of a request: what names it, with its verdict or its error."""
+    try:
+        return named | {"error_code": Error.NONE} | verdict()
+    except KafkaError as error:
+        return named | {"error_code": error.error} | ({"error_message": error.message} if say_why else {})
+
+
+def by_topic(
+    topics: Iterable[Any],
+    field: str,
+    named: Callable[[Any], Answer],
+    verdict: Callable[[Any, Any], Answer],
+    say_why: bool = False,
+    partitions: str = "partitions",
+) -> list[Answer]:
+    """What is answered for the partitions of each topic. field: the one that names the topic. named(partition): those
+    that name a partition in the answer. verdict(topic, partition): its others. partitions: as the request calls them.
+    """
+    return [
+        {
+            field: getattr(topic, field),
+            "partitions": [
+                judged(named(each), partial(verdict, topic, each), say_why) for each in getattr(topic, partitions)
+            ],
+        }
+        for topic in topics
+    ]
 
 
 def refusal(api: str, error: KafkaError) -> Answer:

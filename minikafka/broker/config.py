@@ -17,7 +17,6 @@ from minikafka.broker.config_tables import (
     BROKER_CONFIGS,
     BROKER_ORDER,
     BROKER_RULES,
-    GROUP_CONFIGS,
     INT_MAX,
     LONG_MAX,
     SHORT_MAX,
@@ -37,14 +36,15 @@ class Source(IntEnum):
     TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT, GROUP = 1, 2, 3, 4, 5, 8
 
 
+Level = tuple[str, str | None, Source]  # a config's name there, its text, and which level it is
+
+
 class Value(NamedTuple):
-    """A config as it stands: typed value and where it comes from. synonyms: (name, text, source) of every level,
-    strongest first.
-    """
+    """A config as it stands: typed value and where it comes from. synonyms: every level, strongest first."""
 
     value: Any
     source: Source
-    synonyms: list[tuple[str, str | None, Source]]
+    synonyms: list[Level]
 
 
 def parse(row: Config, text: str) -> Any:
@@ -77,15 +77,13 @@ def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     for name, text in configs.items():
         if text is None:
             raise KafkaError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-    checked = _checked(configs, TOPIC_CONFIGS, "topic config name")
+    legal = checked(configs, TOPIC_CONFIGS, "topic config name")
     lags = ("min.compaction.lag.ms", "max.compaction.lag.ms")
-    shortest, longest = (int(checked.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
+    shortest, longest = (int(legal.get(name, TOPIC_CONFIGS[name].default)) for name in lags)
     if shortest > longest:
-        raise KafkaError(
-            Error.INVALID_CONFIG,
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})",
-        )
-    return checked
+        why = f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        raise KafkaError(Error.INVALID_CONFIG, why)
+    return legal
 
 
 def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
@@ -94,14 +92,9 @@ def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
         if name in BROKER_CONFIGS and name not in RUN_TIME_BROKER_CONFIGS:
             raise KafkaError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
     try:
-        return _checked(configs, BROKER_CONFIGS, "broker config name")
+        return checked(configs, BROKER_CONFIGS, "broker config name")
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
-
-
-def check_group_configs(configs: Mapping[str, str]) -> dict[str, str]:
-    """The same for configs of consumer groups. Apache Kafka has bounds for them; here there are none."""
-    return _checked(configs, GROUP_CONFIGS, "group config name")
 
 
 RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
@@ -122,7 +115,7 @@ class BrokerConfig:
     cluster_id: str | None = None
 
     def __post_init__(self) -> None:
-        self.properties = _checked(self.properties, BROKER_CONFIGS, "broker config name")
+        self.properties = checked(self.properties, BROKER_CONFIGS, "broker config name")
         for name, compares, bound in BROKER_ORDER:
             if not compares(self[name], self[bound]):
                 words = "at most" if compares is operator.le else "less than"
@@ -140,27 +133,19 @@ class BrokerConfig:
         """A broker config that cannot change at run time, typed."""
         return self._static[name]
 
-    def broker_value(self, image: Image, broker_id: int, name: str) -> Value:
-        """A broker config with its levels."""
-        return _strongest(BROKER_CONFIGS[name], self._broker_levels(image, broker_id, name))
-
-    def topic_value(self, image: Image, broker_id: int, topic: str, name: str) -> Value:
-        """A topic config with its levels, those of the broker config behind it included."""
-        row = TOPIC_CONFIGS[name]
-        levels: list[tuple[str, str | None, Source]] = []
-        own = image.config(TOPIC_RESOURCE, topic).get(name)
+    def value(self, image: Image, broker_id: int, kind: int, resource: str, name: str) -> Value:
+        """A config of a topic, a broker or a group with its levels, those of the broker config behind it included."""
+        row, own = TABLES[kind][name], None if kind == BROKER_RESOURCE else image.config(kind, resource).get(name)
+        levels: list[Level] = []
         if own is not None:
-            levels.append((name, own, Source.TOPIC))
-        if row.synonym:
-            levels += self._broker_levels(image, broker_id, row.synonym)
-        return _strongest(row, levels)
-
-    def group_value(self, image: Image, broker_id: int, group_id: str, name: str) -> Value:
-        """A config of a consumer group with its levels."""
-        row = GROUP_CONFIGS[name]
-        own = image.config(GROUP_RESOURCE, group_id).get(name)
-        levels = [] if own is None else [(name, own, Source.GROUP)]
-        return _strongest(row, levels + self._broker_levels(image, broker_id, row.synonym or name))
+            levels.append((name, own, Source.TOPIC if kind == TOPIC_RESOURCE else Source.GROUP))
+        behind = name if kind == BROKER_RESOURCE else row.synonym
+        if behind:
+            levels += self._broker_levels(image, broker_id, behind)
+        for _, text, source in levels:  # what was stored when it was legal, and no longer is, gives way to the next
+            if text is None or is_legal(row, text):
+                return Value(None if text is None else parse(row, text), source, levels)
+        return Value(row.default, Source.DEFAULT, levels)
 
     def places(self, node_id: int, log_dir: str) -> Iterator[tuple[Config, Value]]:
         """What a node is, as it was started: configs that aren't given as such here."""
@@ -174,8 +159,8 @@ class BrokerConfig:
             synonyms = [(name, show(value), Source.STATIC_BROKER)]
             yield Config(name, type_, value, documentation), Value(value, Source.STATIC_BROKER, synonyms)
 
-    def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[tuple[str, str | None, Source]]:
-        levels: list[tuple[str, str | None, Source]] = []
+    def _broker_levels(self, image: Image, broker_id: int, name: str) -> list[Level]:
+        levels: list[Level] = []
         for resource, source in ((str(broker_id), Source.DYNAMIC_BROKER), ("", Source.DYNAMIC_DEFAULT_BROKER)):
             text = image.config(BROKER_RESOURCE, resource).get(name)
             if text is not None:
@@ -185,14 +170,6 @@ class BrokerConfig:
         if BROKER_CONFIGS[name].default is not None:
             levels.append((name, show(BROKER_CONFIGS[name].default), Source.DEFAULT))
         return levels
-
-
-def _strongest(row: Config, levels: list[tuple[str, str | None, Source]]) -> Value:
-    """What was legal when it was stored, and no longer is, gives way to the next level."""
-    for _, text, source in levels:
-        if text is None or is_legal(row, text):
-            return Value(None if text is None else parse(row, text), source, levels)
-    return Value(row.default, Source.DEFAULT, levels)
 
 
 def is_legal(row: Config, text: str) -> bool:
@@ -229,8 +206,9 @@ def _number(row: Config, text: str) -> int | float:
     return number
 
 
-def _checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
-    checked = {}
+def checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
+    """Every name is in the table, and every value legal: the configs as they will be stored."""
+    found = {}
     for name, text in configs.items():
         if name not in table:
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
@@ -238,8 +216,8 @@ def _checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str)
         legal, words = BROKER_RULES.get(name, (None, ""))
         if legal and not legal(value):
             raise _invalid(table[name], text, words)
-        checked[name] = text
-    return checked
+        found[name] = text
+    return found
 
 
 def _invalid(row: Config, text: str, why: str) -> KafkaError:

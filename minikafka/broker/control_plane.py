@@ -17,7 +17,7 @@ from typing import Any
 
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.peers import CONTROL
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
 from minikafka.cluster.waiting import Answer, Wait
@@ -93,42 +93,30 @@ class ControlPlane:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        deadlines = [at_ms for at_ms in (self._contact_at, self._leave_by) if at_ms is not None]
-        if self._again:
-            deadlines.append(self._again[0][0])
-        return min(deadlines, default=None)
+        return soonest(self._contact_at, self._leave_by, self._again[0][0] if self._again else None)
 
     def _contact(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER or self._contacting == leader:
             return
-        own = self.registration
+        own, broker = self.registration, self._broker
         if own is None:
-            self._register(leader)
+            of = broker.node_id, self._incarnation_id, [self._directory_id], broker.config.advertised
+            fields = controller.registration(*of, broker.config["broker.rack"])
+            fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
+            self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
         elif not own.fenced and leader == self._broker.node_id and self._leave_by is None:
             self.broker_epoch = own.broker_epoch
         else:
-            self._heartbeat(leader, own)
-
-    def _register(self, leader: int) -> None:
-        broker = self._broker
-        endpoints, rack = broker.config.advertised, broker.config["broker.rack"]
-        fields = controller.registration(
-            broker.node_id, self._incarnation_id, [self._directory_id], endpoints, rack
-        )
-        fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
-        self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
-
-    def _heartbeat(self, leader: int, own: BrokerRegistration) -> None:
-        self.broker_epoch = own.broker_epoch
-        body = {
-            "broker_id": own.broker_id,
-            "broker_epoch": own.broker_epoch,
-            "current_metadata_offset": self._broker.quorum.applied_offset - 1,
-            "want_fence": not self._broker.recovered,
-            "want_shut_down": self._leave_by is not None,
-        }
-        self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, body)
+            self.broker_epoch = own.broker_epoch
+            body = {
+                "broker_id": own.broker_id,
+                "broker_epoch": own.broker_epoch,
+                "current_metadata_offset": broker.quorum.applied_offset - 1,
+                "want_fence": not broker.recovered,
+                "want_shut_down": self._leave_by is not None,
+            }
+            self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, body)
 
     def _ask(self, leader: int, api: str, version: int, body: Mapping[str, object]) -> None:
         self._contacting = leader

@@ -9,15 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
-from minikafka.broker.calls import Broker
-from minikafka.clock import Now
-from minikafka.cluster.metadata import MetadataRecord, Partition, Topic
-from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.groups import partition_for
+from minikafka.broker.calls import Broker, Call
+from minikafka.broker.handlers import features
+from minikafka.broker.transaction_requests import Markers, Pending
+from minikafka.clock import Now, soonest
+from minikafka.cluster.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, MetadataRecord, Partition, Topic
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
+from minikafka.coordinators.transaction_states import Transaction
+from minikafka.coordinators.transactions import Transactions
+from minikafka.storage.producer_state import Appended, Marker
 from minikafka.trace import Cause
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import (
+    decode_coordinator_record,
+    decode_transaction_record,
+    encode_coordinator_record,
+)
+from minikafka.wire.primitives import MAX_STRING_BYTES
+
+MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
+
+OF_MEMBERS = (
+    "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
+)  # fmt: skip
+WRITE_TIMEOUT_MS = 5000  # of transactional ids
 
 Ask = Callable[[Any, Wait, Now], Decision]
 
@@ -115,3 +134,133 @@ class Coordinator(Runtime):
             self.elected(number, self._broker.replicas.leader(self.topic_name, number))
         else:
             self.resigned(number)
+
+
+class GroupCoordinator(Coordinator):
+    """This node's part of the groups."""
+
+    topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
+
+    def __init__(self, broker: Broker) -> None:
+        codec = RecordCodec(encode_coordinator_record, decode_coordinator_record)
+        of = broker.config, broker.image, self._new_member_id, broker.trace
+        timeout_ms = broker.config["offsets.commit.timeout.ms"]
+        super().__init__(broker, lambda partition: Groups(partition, *of), codec, timeout_ms)
+        self._topics_went = False
+
+    # -- life
+
+    def follow(self, record: MetadataRecord) -> None:
+        """As for every coordinator; topics with offsets committed for them may go, too."""
+        super().follow(record)
+        self._topics_went = self._topics_went or record.name == "RemoveTopicRecord"
+
+    def settle(self, now: Now) -> None:
+        """After metadata records were followed, once for all topics that went: the offsets committed for them are
+        forgotten, as a topic that is made in their place begins anew.
+        """
+        if not self._topics_went:
+            return
+        self._topics_went = False
+        topics = self._broker.image.topics
+        loaded: list[Any] = [shard.state for shard in self.shards.values() if shard.is_loaded]
+        for offsets in [groups.offsets for groups in loaded]:
+            for group_id in offsets.groups():
+                for topic in {topic: None for topic, _ in offsets.places(group_id) if topic not in topics}:
+                    self.ask(group_id, lambda groups, *_, of=(group_id, topic): groups.forget_topic(*of), now)
+
+    # -- for handlers
+
+    def partition(self, key: str) -> int:
+        """Errors: INVALID_GROUP_ID."""
+        if not key:
+            raise KafkaError(Error.INVALID_GROUP_ID)
+        return super().partition(key)
+
+    def end_transaction(self, partition: int, marker: Marker, now: Now) -> Appended:
+        """Write a marker into a partition of the offsets topic. Errors: as of an ordinary partition."""
+        try:
+            return self.shard(partition).end_transaction(marker, now)
+        except KafkaError as error:
+            not_yet = error.error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS)
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) if not_yet else error from None
+
+    def more_configs(self) -> dict[str, str]:
+        return {"compression.type": "producer"}
+
+    def tell_refusal(self, request: Call, answer: Answer) -> None:
+        """The trace event of a refused request of a member, by whatever the API calls it."""
+        if request.api not in OF_MEMBERS:
+            return
+        code = answer.get("error_code", Error.NONE)
+        if code == Error.NONE and request.api == "OffsetCommit":
+            code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
+        if code != Error.NONE:
+            member = request.body.to_dict().get("member_id") or request.client.client_id or ""
+            self._broker.trace.emit(
+                "MemberRefused", group=request.body.group_id, member=member, api=request.api, error=Error(code).name
+            )
+
+    # -- inside
+
+    def _new_member_id(self, prefix: str) -> str:
+        """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it gets too long."""
+        if len(prefix.encode()) > MOST_PREFIX_BYTES:
+            raise KafkaError(Error.UNKNOWN_SERVER_ERROR, "The member id would be longer than a string may be.")
+        return f"{prefix}-{UUID(bytes=self._broker.random_uuid())}"
+
+
+class TransactionCoordinator(Coordinator):
+    """This node's part of the transactional ids."""
+
+    topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
+
+    def __init__(self, broker: Broker) -> None:
+        codec = RecordCodec(encode_coordinator_record, decode_transaction_record)
+        version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
+
+        def new(partition: int) -> Transactions:
+            return Transactions(broker.config, version, partial(self._prepared, partition), broker.trace)
+
+        super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
+        self._markers = Markers(broker, self._complete)
+
+    def partition(self, key: str) -> int:
+        """Errors: INVALID_REQUEST, NOT_COORDINATOR while there is no such topic."""
+        if not key:
+            raise KafkaError(Error.INVALID_REQUEST)
+        return super().partition(key)
+
+    def more_configs(self) -> dict[str, str]:
+        config = self._broker.config
+        least = min(config[f"{self.prefix}.min.isr"], len(self._broker.image.live_brokers()) or 1)
+        configs = {"compression.type": "uncompressed", "min.insync.replicas": str(least)}
+        return configs | {"unclean.leader.election.enable": "false"}
+
+    def resigned(self, partition: int) -> None:
+        """The next coordinator reads in the log what was prepared, and goes on with it."""
+        super().resigned(partition)
+        self._markers.drop(partition)
+
+    def tick(self, now: Now, budget_bytes: int) -> None:
+        super().tick(now, budget_bytes)
+        self._markers.requests.tick(now)
+
+    def next_deadline(self) -> int | None:
+        return soonest(super().next_deadline(), self._markers.requests.next_deadline())
+
+    # -- inside
+
+    def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
+        epoch = self.shards[partition].replica.leader_epoch
+        self._markers.send(Pending(partition, epoch, transaction, set(transaction.partitions)), now)
+
+    def _complete(self, pending: Pending, now: Now) -> None:
+        """Every partition has its marker. If that can't be written down now, it is tried again."""
+        transaction = pending.transaction
+
+        def decide(transactions: Transactions, _: Any, now: Now) -> Any:
+            return transactions.complete(transaction, now)
+
+        wait = self.ask(transaction.transactional_id, decide, now)
+        wait.then(lambda ended: self._markers.completed(pending, ended.error is None, self._broker.now))

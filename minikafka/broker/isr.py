@@ -10,10 +10,10 @@ from typing import Any
 
 from minikafka.broker.calls import Broker
 from minikafka.broker.peers import CONTROL
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
-from minikafka.wire.schema import Message
+from minikafka.wire.schema import Message, nested
 
 ALTER_PARTITION_VERSION = 3
 RETRY_BACKOFF_MS = 50
@@ -66,8 +66,7 @@ class IsrChanges:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        ask_at = None if self._is_asking else self._ask_at
-        return min((at_ms for at_ms in (ask_at, self._look_at) if at_ms is not None), default=None)
+        return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id
@@ -83,23 +82,23 @@ class IsrChanges:
 
         def answered(reply: Message | None, now: Now) -> None:
             self._is_asking = False
-            answers = {} if reply is None or reply.error_code else by_partition(reply)
+            topics = () if reply is None or reply.error_code else reply.topics
+            parts = ((topic.topic_id, part) for topic in topics for part in topic.partitions)
+            errors = {(topic_id, part.partition_index): part.error_code for topic_id, part in parts}
             for key, replica in wanted.items():
                 if replica.partition.partition_epoch != epochs[key]:
                     continue  # the image has it, and more
-                error = answers.get((replica.topic_id, key[1]), -1)
+                error = errors.get((replica.topic_id, key[1]), -1)
                 if error:
                     replica.asked_isr = frozenset()
                     replica.advance_high_watermark()
                     self._look_at = now.monotonic_ms + RETRY_BACKOFF_MS
 
-        topics: dict[bytes, list[dict[str, Any]]] = {}
-        for (_, number), replica in wanted.items():
-            topics.setdefault(replica.topic_id, []).append(self._asked(number, replica))
+        rows = ((replica.topic_id, self._asked(number, replica)) for (_, number), replica in wanted.items())
         body = {
             "broker_id": self._broker.node_id,
             "broker_epoch": self._broker.control.broker_epoch,
-            "topics": [{"topic_id": topic_id, "partitions": rows} for topic_id, rows in topics.items()],
+            "topics": nested(rows, "topic_id"),
         }
         self._broker.ask(leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered)
 
@@ -113,12 +112,3 @@ class IsrChanges:
             "new_isr_with_epochs": isr,
             "partition_epoch": replica.partition.partition_epoch,
         }
-
-
-def by_partition(reply: Message) -> dict[tuple[bytes, int], int]:
-    """The error of each partition of an answer, 0 for none."""
-    return {
-        (topic.topic_id, answer.partition_index): answer.error_code
-        for topic in reply.topics
-        for answer in topic.partitions
-    }

@@ -8,17 +8,16 @@ the last ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.calls import Broker
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error
-from minikafka.wire.schema import Message
+from minikafka.wire.schema import Message, nested
 
 LANE = "replica_fetch"
 FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 7
@@ -93,8 +92,7 @@ class ReplicaFetcher:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        waiting = (leader.ask_at for leader in self._leaders.values() if not leader.is_asked)
-        return min((at_ms for at_ms in waiting if at_ms is not None), default=None)
+        return soonest(*(leader.ask_at for leader in self._leaders.values() if not leader.is_asked))
 
     # -- asking
 
@@ -137,13 +135,13 @@ class ReplicaFetcher:
     def _body(self, leader: Leader, news: dict[Key, tuple[int, int, int, int]], forgotten: list[Key]) -> dict[str, Any]:
         config = self._broker.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
-        rows = {
-            (topic_id, number): {
+        rows = (
+            (topic_id, {
                 "partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
                 "last_fetched_epoch": last_epoch, "log_start_offset": start, **per_partition,
-            }
+            })
             for (topic_id, number), (offset, epoch, last_epoch, start) in news.items()
-        }  # fmt: skip
+        )  # fmt: skip
         return {
             "replica_state": {"replica_id": self._broker.node_id, "replica_epoch": self._broker.control.broker_epoch},
             "max_wait_ms": config["replica.fetch.wait.max.ms"],
@@ -151,13 +149,8 @@ class ReplicaFetcher:
             "max_bytes": config["replica.fetch.response.max.bytes"],
             "session_id": leader.session_id,
             "session_epoch": leader.session_epoch,
-            "topics": [
-                {"topic_id": topic_id, "partitions": [rows[topic_id, number] for number in numbers]}
-                for topic_id, numbers in by_topic(news).items()
-            ],
-            "forgotten_topics_data": [
-                {"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in by_topic(forgotten).items()
-            ],
+            "topics": nested(rows, "topic_id"),
+            "forgotten_topics_data": nested(forgotten, "topic_id"),
         }
 
     # -- being answered
@@ -194,11 +187,3 @@ def row(replica: Replica) -> tuple[int, int, int, int]:
     """What a follower tells of one partition."""
     log = replica.log
     return log.log_end_offset, replica.leader_epoch, log.epochs.latest, log.log_start_offset
-
-
-def by_topic(keys: Iterable[Key]) -> dict[bytes, list[int]]:
-    """Partition numbers by topic id."""
-    topics: dict[bytes, list[int]] = {}
-    for topic_id, number in keys:
-        topics.setdefault(topic_id, []).append(number)
-    return topics

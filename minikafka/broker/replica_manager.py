@@ -7,18 +7,18 @@ removal of deleted files are background work in slices, so that no request waits
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.config import BrokerConfig, unusable_configs
 from minikafka.broker.config_tables import TOPIC_CONFIGS
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -33,40 +33,34 @@ LOG_CONFIGS = {
 }
 
 PartitionKey = tuple[str, int]
+Work = Generator[int, None, None]  # yields what it costs, in bytes to read
 
 
+@dataclass(eq=False, repr=False)
 class ReplicaManager:
     """All replicas of one node, by (topic, partition)."""
 
-    def __init__(
-        self,
-        node_id: int,
-        config: BrokerConfig,
-        disk: Disk,
-        image: Image,
-        trace: Trace,
-        notice: Callable[..., object],
-        hears: Hears,
-    ) -> None:
-        self.replicas: dict[PartitionKey, Replica] = {}
-        self._node_id = node_id
-        self._config = config
-        self._disk = disk
-        self._image = image
-        self._trace = trace
-        self._notice = notice
-        self._hears = hears
-        self._unloaded: dict[PartitionKey, None] = {}  # logs of the last run, still to be recovered
-        self._to_create: dict[PartitionKey, None] = {}
-        self._created = 0  # logs, since the last tick
-        self._by_topic: dict[bytes, list[PartitionKey]] = {}
-        self._removals: dict[PartitionKey, Generator[int, None, None]] = {}  # not begun: the folder has its name yet
-        self._background: list[Generator[int, None, None]] = []
-        self._cleaner = Cleaner(config["log.cleaner.dedupe.buffer.size"], notice)
-        # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
-        self._timers: dict[Callable[[Now], None], tuple[int | None, int]] = {}
-        self._written: dict[str, dict[PartitionKey, int]] = {}
-        self._now_ms = 0
+    _node_id: int
+    _config: BrokerConfig
+    _disk: Disk
+    _image: Image
+    _trace: Trace
+    _notice: Callable[..., object]
+    _hears: Hears
+    replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
+    _unloaded: dict[PartitionKey, None] = field(default_factory=dict)  # logs of the last run, still to be recovered
+    _to_create: dict[PartitionKey, None] = field(default_factory=dict)
+    _created: int = 0  # logs, since the last tick
+    _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
+    _removals: dict[PartitionKey, Work] = field(default_factory=dict)  # not begun: the folder has its name yet
+    _background: list[Work] = field(default_factory=list)
+    # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
+    _timers: dict[Callable[[Now], None], tuple[int | None, int]] = field(default_factory=dict)
+    _written: dict[str, dict[PartitionKey, int]] = field(default_factory=dict)
+    _now_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self._cleaner = Cleaner(self._config["log.cleaner.dedupe.buffer.size"], self._notice)
 
     def leader(self, topic: str, number: int, current_leader_epoch: int = -1, or_follower: bool = False) -> Replica:
         """The replica, if this node leads it in the epoch that the client believes in (or follows, if that will do);
@@ -101,7 +95,7 @@ class ReplicaManager:
 
     # -- what the image asks for
 
-    def load(self, now: Now) -> Generator[int, None, None]:
+    def load(self, now: Now) -> Work:
         """At start: set aside the logs that the image doesn't know, open and recover the others. Yields bytes read,
         to be advanced in slices.
         """
@@ -115,7 +109,7 @@ class ReplicaManager:
             self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
         return self._load()
 
-    def _load(self) -> Generator[int, None, None]:
+    def _load(self) -> Work:
         for line in unusable_configs(self._image):
             self._notice(line)
         yield from self._sort_out()
@@ -146,7 +140,7 @@ class ReplicaManager:
         self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets
         self._write_cleaner_offsets()
 
-    def _sort_out(self) -> Generator[int, None, None]:
+    def _sort_out(self) -> Work:
         """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
         partitions = {f"{topic}-{number}": (topic, one) for topic, number, one in self._image.all_partitions()}
         for directory in data_folder.logs(self._disk):
@@ -252,7 +246,7 @@ class ReplicaManager:
         self._arm(self._compact, self._now_ms)
 
     def _topic_value(self, topic: str, name: str) -> Any:
-        return self._config.topic_value(self._image, self._node_id, topic, name).value
+        return self._config.value(self._image, self._node_id, TOPIC_RESOURCE, topic, name).value
 
     def _log_config(self, topic: str) -> LogConfig:
         values = {field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()}
@@ -289,7 +283,7 @@ class ReplicaManager:
                 self._write_cleaner_offsets()
                 self._arm(self._compact, now.monotonic_ms, at_once=got_further)
 
-    def _begin_removal(self, removal: Generator[int, None, None]) -> None:
+    def _begin_removal(self, removal: Work) -> None:
         """Rename the folder, so that a new topic may take its name; its files go later."""
         next(removal, None)
         self._background.append(removal)
@@ -298,7 +292,7 @@ class ReplicaManager:
         """Monotonic ms of the next background work."""
         if self._to_create or self._removals or self._background or self._cleaner.busy:
             return self._now_ms + 1
-        return min((due_ms for due_ms, _ in self._timers.values() if due_ms is not None), default=None)
+        return soonest(*(due_ms for due_ms, _ in self._timers.values()))
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
-from minikafka.wire.records import BATCH_OVERHEAD
+from minikafka.wire.records import BATCH_OVERHEAD, NewRecord
 from minikafka.wire.varints import bytes_size, varint_size
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+@dataclass(eq=False, repr=False)
 class Batch:
     """Records of one partition that travel together.
 
@@ -27,21 +29,20 @@ class Batch:
     that have failed. base_sequence: -1 until first sent (KIP-98).
     """
 
-    def __init__(self, partition: TopicPartition, created_ms: int, number: int = 0) -> None:
-        self.partition = partition
-        self.number = number
-        self.created_ms = created_ms
-        self.size_bytes = BATCH_OVERHEAD
-        self.records: list[tuple[int, bytes | None, bytes | None, Headers]] = []  # timestamp, key, value, headers
-        self.futures: list[Future] = []
-        self.closed = False
-        self.done = False
-        self.attempts = 0
-        self.sent_ms = 0
-        self.failed_ms = 0
-        self.retry_at = 0
-        self.base_sequence = -1
-        self.producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
+    partition: TopicPartition
+    created_ms: int
+    number: int = 0
+    size_bytes: int = BATCH_OVERHEAD
+    records: list[NewRecord] = field(default_factory=list)
+    futures: list[Future] = field(default_factory=list)
+    closed: bool = False
+    done: bool = False
+    attempts: int = 0
+    sent_ms: int = 0
+    failed_ms: int = 0
+    retry_at: int = 0
+    base_sequence: int = -1
+    producer: tuple[int, int] = (-1, -1)  # producer id and epoch, once it has a sequence
 
     def room_for(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
         """Bytes that this record takes as the batch's next one."""
@@ -69,16 +70,8 @@ class Batch:
             timestamp, key, value, headers = self.records[index]
             offset = -1 if base_offset < 0 else base_offset + index
             stamped = timestamp if log_append_time_ms < 0 else log_append_time_ms
-            metadata = RecordMetadata(
-                topic=self.partition.topic,
-                partition=self.partition.partition,
-                topic_partition=self.partition,
-                offset=offset,
-                timestamp=stamped,
-                checksum=None,
-                **sizes(key, value, headers),
-            )
-            future.succeed(metadata)
+            where = *self.partition, self.partition
+            future.succeed(RecordMetadata(*where, offset, stamped, None, *sizes(key, value, headers)))
 
     def fail(self, error: Exception) -> None:
         self.done = True
@@ -95,15 +88,15 @@ class Placed(NamedTuple):
     filled: list[Batch]
 
 
+@dataclass(eq=False, repr=False)
 class Accumulator:
-    def __init__(self, batch_size: int, linger_ms: int, buffer_memory: int) -> None:
-        self.batch_size = batch_size
-        self.linger_ms = linger_ms
-        self.buffer_memory = buffer_memory
-        self.used_bytes = 0
-        self.batches = 0  # made so far
-        self.queues: dict[TopicPartition, deque[Batch]] = {}
-        self.incomplete: dict[Batch, None] = {}  # in order of creation; sent and unsent
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    used_bytes: int = 0
+    batches: int = 0  # made so far
+    queues: dict[TopicPartition, deque[Batch]] = field(default_factory=dict)
+    incomplete: dict[Batch, None] = field(default_factory=dict)  # in order of creation; sent and unsent
 
     def is_filling(self, topic: str, partition: int) -> bool:
         """Whether the partition's last batch takes more."""

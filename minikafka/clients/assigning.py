@@ -16,11 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.structs import TopicPartition
-from minikafka.coordinators.assignors import ASSIGNORS, Member, NamedAssignor, Partition
+from minikafka.coordinators.assignors import ASSIGNORS, Assignment, Member, NamedAssignor, Partition
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.membership import Membership
@@ -42,9 +41,8 @@ def _assignor(given: Any) -> NamedAssignor:
         return given
     if isinstance(given, str):
         if given not in ASSIGNORS:
-            raise ValueError(
-                f"there is no assignor {given!r}: give one of {', '.join(ASSIGNORS)}, or your own function"
-            )
+            why = f"there is no assignor {given!r}: give one of {', '.join(ASSIGNORS)}, or your own function"
+            raise ValueError(why)
         return ASSIGNORS[given]
     if callable(given):
         name = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
@@ -53,12 +51,9 @@ def _assignor(given: Any) -> NamedAssignor:
 
 
 def encode_subscription(
-    assignor: NamedAssignor,
-    topics: Sequence[str],
-    owned: Iterable[TopicPartition],
-    generation: int,
+    assignor: NamedAssignor, topics: Sequence[str], owned: Iterable[TopicPartition], generation: int,
     had: tuple[Sequence[TopicPartition], int],
-) -> bytes:
+) -> bytes:  # fmt: skip
     """owned, generation: what the member has now. had: its last assignment, and of which generation that was.
 
     An own function learns of the last assignment as the sticky assignors do.
@@ -111,13 +106,9 @@ def subscription_user_data(name: str, owned: Iterable[Partition], generation: in
 
 
 def member_from_subscription(
-    name: str,
-    topics: Iterable[str],
-    user_data: bytes | None,
-    owned: Iterable[Partition] = (),
-    generation: int = -1,
+    name: str, topics: Iterable[str], user_data: bytes | None, owned: Iterable[Partition] = (), generation: int = -1,
     instance_id: str | None = None,
-) -> Member:
+) -> Member:  # fmt: skip
     """What the leader learns of a member, by the fields of its Subscription, as Java's assignor of that name does.
 
     owned, generation: owned_partitions and generation_id, which older versions of Subscription lack. User data that
@@ -166,9 +157,6 @@ def decode_assignment(data: Any) -> list[TopicPartition]:
 
 def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
     return [TopicPartition(each.topic, number) for each in topics for number in each.partitions]
-
-
-Assignment = dict[str, list[tuple[str, int]]]
 
 
 class Leader:
@@ -227,18 +215,15 @@ def run(assignor: NamedAssignor, members: dict[str, Member], partitions: dict[st
         try:
             assignment[member] = [(topic, int(number)) for topic, number in share]
         except (TypeError, ValueError):
-            raise TypeError(
-                f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
-            ) from None
+            why = f"the assignor {assignor.name} must give {member} a list of (topic, partition), not {share!r}"
+            raise TypeError(why) from None
     return assignment
 
 
 def problems(
-    assignor: NamedAssignor,
-    members: Mapping[str, Member],
-    partitions: Mapping[str, int],
+    assignor: NamedAssignor, members: Mapping[str, Member], partitions: Mapping[str, int],
     assignment: Mapping[str, Sequence[tuple[str, int]]],
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """What is wrong with an assignment, in sentences. assignor: whose it is.
 
     Kafka doesn't check: a partition that two members are given is read twice, one that goes to nobody is not read.

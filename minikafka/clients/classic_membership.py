@@ -41,6 +41,7 @@ from minikafka.clients.errors import RebalanceInProgressError, refusal
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
+from minikafka.coordinators.assignors import Assignment
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
@@ -151,7 +152,7 @@ class ClassicMembership(Membership):
 
     def send_heartbeat(self) -> None:
         self._heartbeat_later()
-        body = self._who() | {"generation_id": self.generation}
+        body = self.who("group_instance_id") | {"generation_id": self.generation}
         answered = partial(self._heartbeat_answered, self.identity)
         self.coordinator.request("Heartbeat", body, self.heartbeat.sent(answered))
 
@@ -251,7 +252,8 @@ class ClassicMembership(Membership):
             self.event("refused", "the coordinator could not be reached")
 
         if self.coordinator.ready():
-            self.coordinator.request(api, self._who() | body, self._joining.sent(answered, failed), timeout_ms)
+            on_response = self._joining.sent(answered, failed)
+            self.coordinator.request(api, self.who("group_instance_id") | body, on_response, timeout_ms)
         else:  # lost since it has answered JoinGroup
             self._joining.back_off()
             failed()
@@ -297,7 +299,7 @@ class ClassicMembership(Membership):
 
         self.tasks.append(Task("assign", [], lambda: None, run, failed, leader.knows_the_topics))
 
-    def _sync(self, protocol: str, assignment: assigning.Assignment) -> None:
+    def _sync(self, protocol: str, assignment: Assignment) -> None:
         shares = [
             {"member_id": member, "assignment": assigning.encode_assignment(share)}
             for member, share in assignment.items()
@@ -365,11 +367,3 @@ class ClassicMembership(Membership):
         self._joining.give_up()
         self._join_answer, self._prepared, self._rejoin_why, self._leader = None, False, None, None
         self.drop_tasks("assigned", "assign")
-
-    def _who(self) -> dict[str, Any]:
-        """The fields by which its requests name the member."""
-        return {
-            "group_id": self.coordinator.group_id,
-            "member_id": self.member_id,
-            "group_instance_id": self.instance_id,
-        }

@@ -18,8 +18,7 @@ from minikafka.clients.errors import refusal
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
@@ -123,22 +122,13 @@ class OffsetCommit(OffsetRequest):
 
     def send(self) -> None:
         self._emit("CommitSent", how=self._how)
-        parts = []
-        for partition, each in self._offsets.items():
-            part = {
-                "partition_index": partition.partition,
-                "committed_offset": each.offset,
-                "committed_leader_epoch": each.leader_epoch,
-                "committed_metadata": each.metadata,
-            }
-            parts.append((partition.topic, part))
         member_id, generation = self.identity
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": member_id,
             "generation_id_or_member_epoch": generation,
             "group_instance_id": self.consumer.config["group_instance_id"] if member_id else None,
-            "topics": nested(parts),
+            "topics": topics_of(self._offsets),
         }
         self.request("OffsetCommit", body)
 
@@ -216,3 +206,14 @@ class AutoCommit:
 def first_error(answers: Iterable[Message]) -> Error:
     """The first error of an answer's parts; NONE if all went well."""
     return next((Error(each.error_code) for each in answers if each.error_code), Error.NONE)
+
+
+def topics_of(offsets: Offsets) -> list[dict[str, Any]]:
+    """The offsets of a commit, as a request lists them."""
+    return nested(
+        (partition.topic, {
+            "partition_index": partition.partition, "committed_offset": each.offset,
+            "committed_leader_epoch": each.leader_epoch, "committed_metadata": each.metadata,
+        })
+        for partition, each in offsets.items()
+    )  # fmt: skip

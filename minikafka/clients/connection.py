@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
 from minikafka.clients.request_state import Questions, RequestState
 from minikafka.clients.structs import TopicPartition
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, decode_response, encode_request
@@ -71,28 +72,23 @@ class InFlight(NamedTuple):
     on_response: OnResponse
 
 
+@dataclass(eq=False)
 class Node:
     """A broker as this client sees it.
 
     ready: connected, versions known. Bootstrap addresses have ids below 0, as in the Java client.
     """
 
-    def __init__(self, node_id: int, address: Address) -> None:
-        self.id = node_id
-        self.address = address
-        self.connection: str | None = None
-        self.versions: dict[int, tuple[int, int]] | None = None
-        self.in_flight: deque[InFlight] = deque()
-        self.retry_at = 0
+    id: int
+    address: Address
+    connection: str | None = None
+    versions: dict[int, tuple[int, int]] | None = None
+    in_flight: deque[InFlight] = field(default_factory=deque)
+    retry_at: int = 0
 
     @property
     def ready(self) -> bool:
         return self.versions is not None
-
-    @property
-    def was_lost(self) -> bool:
-        """Whether its connection was lost, or never made, and there is no other one yet."""
-        return self.connection is None and self.retry_at > 0
 
     def deadline(self) -> int:
         """When the first of the requests in flight has waited too long."""
@@ -168,14 +164,13 @@ class Client:
     def next_deadline(self) -> int | None:
         if self.closed:
             return None
-        deadlines = [node.deadline() for node in self._by_connection.values() if node.in_flight]
-        if self._wake_ms is not None:
-            deadlines.append(self._wake_ms)
-        due_at = self.metadata.due_at() if self.busy() else None
+        due_at, asks_ms = self.metadata.due_at() if self.busy() else None, None
         known = self._known_nodes()
         if due_at is not None and (any(node.ready for node in known) or not any(node.connection for node in known)):
-            deadlines.append(max(due_at, min(node.retry_at for node in known)))
-        return max(min(deadlines), self.now_ms + 1) if deadlines else None
+            asks_ms = max(due_at, min(node.retry_at for node in known))
+        deadlines = (node.deadline() for node in self._by_connection.values() if node.in_flight)
+        due_ms = soonest(*deadlines, self._wake_ms, asks_ms)
+        return None if due_ms is None else max(due_ms, self.now_ms + 1)
 
     def close(self, now: Now) -> None:
         """Close all connections for good."""

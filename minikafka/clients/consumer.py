@@ -26,8 +26,7 @@ from minikafka.clients.fetching import Assigned, Fetched, Fetcher, consumer_reco
 from minikafka.clients.future import Future
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
-from minikafka.clients.offsets import OffsetLookup
-from minikafka.clients.positions import Positions
+from minikafka.clients.positions import OffsetLookup, Positions
 from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition, text
 from minikafka.clock import Now

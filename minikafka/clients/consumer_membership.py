@@ -186,20 +186,13 @@ class ConsumerMembership(Membership):
         self.heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
         # After a lost one, it is not known what the coordinator has heard: the next one says everything.
         on_response = self.heartbeat.sent(self._heartbeat_answered, failed=self._said.clear)
-        self.coordinator.request("ConsumerGroupHeartbeat", self._who() | news, on_response)
+        body = self.who("instance_id") | {"member_epoch": self.generation} | news
+        self.coordinator.request("ConsumerGroupHeartbeat", body, on_response)
         if self.state == ACKNOWLEDGING:
             if self._share == self._had:
                 self.event("said_so", "it has said what it has")
             else:
                 self.event("said_so_but_share_is_new", "it has said what it has, and is to have something else")
-
-    def _who(self) -> dict[str, Any]:
-        return {
-            "group_id": self.coordinator.group_id,
-            "member_id": self.member_id,
-            "member_epoch": self.generation,
-            "instance_id": self.instance_id,
-        }
 
     def _news(self) -> dict[str, Any]:
         """The fields whose values the coordinator does not know yet."""
@@ -252,7 +245,7 @@ class ConsumerMembership(Membership):
     def _say_goodbye(self) -> None:
         """Tell the coordinator that the member leaves; a static one says that it will be back."""
         epoch = LEAVE_EPOCH if self.instance_id is None else LEAVE_STATIC_EPOCH
-        self.say_goodbye("ConsumerGroupHeartbeat", self._who() | {"member_epoch": epoch})
+        self.say_goodbye("ConsumerGroupHeartbeat", self.who("instance_id") | {"member_epoch": epoch})
 
     def _begin_anew(self) -> None:
         """Give up whatever goes on, the callbacks included that have not begun."""

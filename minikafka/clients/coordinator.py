@@ -39,8 +39,8 @@ class Coordinator:
 
         Call it again after any event of the client, and when it ticks.
         """
-        if self._node is not None and self._node.was_lost:
-            self.lost()  # it may be another broker by now
+        if self._node is not None and self._node.connection is None and self._node.retry_at > 0:
+            self.lost()  # its connection was lost, or never made: it may be another broker by now
         if self._node is not None:
             return self._client.ready_node(self._node)
         node = self._client.any_node() if self._client.is_due(self._state) else None

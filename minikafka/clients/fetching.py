@@ -17,8 +17,7 @@ from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, siz
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Record, batches, check_crc, decode_batch
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.consumer import Consumer
@@ -196,15 +195,7 @@ def consumer_record(partition: TopicPartition, item: Item, deserializers: tuple[
     assert record is not None
     topic, headers = partition.topic, record.headers
     return ConsumerRecord(
-        topic=topic,
-        partition=partition.partition,
-        leader_epoch=epoch,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        timestamp_type=timestamp_type,
-        key=apply(deserializers[0], topic, headers, record.key),
-        value=apply(deserializers[1], topic, headers, record.value),
-        headers=headers,
-        checksum=None,
-        **sizes(record.key, record.value, headers),
-    )
+        *partition, epoch, record.offset, record.timestamp, timestamp_type,
+        apply(deserializers[0], topic, headers, record.key), apply(deserializers[1], topic, headers, record.value),
+        headers, None, *sizes(record.key, record.value, headers),
+    )  # fmt: skip

@@ -136,6 +136,10 @@ class Membership:
         """Member id and generation, as a commit names its sender."""
         return self.member_id, self.generation
 
+    def who(self, instance: str) -> dict[str, Any]:
+        """The fields by which a request names the member. instance: what the API calls the instance id."""
+        return {"group_id": self.coordinator.group_id, "member_id": self.member_id, instance: self.instance_id}
+
     def polled(self) -> None:
         """A poll begins or ends."""
         self._poll_deadline = self.consumer.now_ms + int(self.consumer.config["max_poll_interval_ms"])
@@ -196,25 +200,22 @@ class Membership:
 
     # changes of partitions: each is a task, `done` is called when the listener has returned
 
-    def revoke(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+    def revoke(self, partitions: Iterable[TopicPartition], done: Callable[[], None], kind: str = "revoked") -> None:
         """Give partitions back in order. From now on nothing of them is handed to the program."""
-        self._change("revoked", partitions, done)
-
-    def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Drop partitions that another member may have already."""
-        self._change("lost", partitions, done)
-
-    def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
-        """Take over new partitions. The listener is called also when there are none, as in Java."""
-        self.tasks.append(Task("assigned", list(partitions), done))
-
-    def _change(self, kind: str, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
         given = [each for each in partitions if each in self.consumer.assigned]
         if not given:
             done()
             return
         self.consumer.stop(given)
         self.tasks.append(Task(kind, given, done))
+
+    def lose(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+        """Drop partitions that another member may have already."""
+        self.revoke(partitions, done, "lost")
+
+    def assign(self, partitions: Iterable[TopicPartition], done: Callable[[], None]) -> None:
+        """Take over new partitions. The listener is called also when there are none, as in Java."""
+        self.tasks.append(Task("assigned", list(partitions), done))
 
     def has_task(self) -> bool:
         """Whether the program must do something now: none is being done, and the next one is ready."""

@@ -35,8 +35,7 @@ from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import MAX_SEQUENCE, encode_batch
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 TOLD = ("acks", "enable_idempotence", "linger_ms", "batch_size", "max_in_flight_requests_per_connection")
 MAX_EPOCH = 2**15 - 1
@@ -59,7 +58,7 @@ class Producer(Client):
         self.flushing = 0
         self.producer_id, self.producer_epoch = -1, -1
         self._id_request = RequestState(self)
-        self._renumber = False
+        self.has_gap = False  # a numbered batch was given up: the epoch must grow before anything else is sent
         self._next_sequence: dict[TopicPartition, int] = {}
         self._in_flight: dict[Batch, None] = {}
         self._numbered: dict[TopicPartition, list[Batch]] = {}  # sent at least once and not answered for good, in order
@@ -77,16 +76,9 @@ class Producer(Client):
         return size
 
     def send(
-        self,
-        topic: str,
-        value: bytes | None,
-        key: bytes | None,
-        headers: Headers,
-        partition: int | None,
-        timestamp_ms: int | None,
-        now: Now,
-        original: tuple[Any, Any] = (None, None),
-    ) -> Future:
+        self, topic: str, value: bytes | None, key: bytes | None, headers: Headers, partition: int | None,
+        timestamp_ms: int | None, now: Now, original: tuple[Any, Any] = (None, None),
+    ) -> Future:  # fmt: skip
         """Choose a partition and put the record into the buffer.
 
         The topic's metadata must be known, and the buffer have room.
@@ -134,11 +126,6 @@ class Producer(Client):
         for batch in [batch for batch in self.accumulator.incomplete if batch not in self._in_flight]:
             self.accumulator.drop(batch)
             self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, "the transaction was aborted before it was sent"))
-
-    @property
-    def has_gap(self) -> bool:
-        """Whether a numbered batch was given up: the epoch must grow before anything else is sent."""
-        return self._renumber
 
     def number_anew(self, producer_id: int, producer_epoch: int) -> None:
         """The coordinator has said who this is: sequence numbers begin at 0."""
@@ -191,7 +178,7 @@ class Producer(Client):
 
     def _may_go(self, batch: Batch) -> bool:
         """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers."""
-        if self._renumber or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
+        if self.has_gap or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
             return False
         numbered = self._numbered.get(batch.partition)
         return batch.base_sequence < 0 or not numbered or numbered[0] is batch
@@ -301,7 +288,7 @@ class Producer(Client):
     def _has_producer_id(self) -> bool:
         if not self.idempotent or self.transactions is not None:
             return True  # init_transactions() has one
-        if self._renumber and not self._in_flight:
+        if self.has_gap and not self._in_flight:
             self._begin_next_epoch()
         if self.producer_id >= 0:
             return True
@@ -312,7 +299,7 @@ class Producer(Client):
         return False
 
     def _begin_next_epoch(self) -> None:
-        self._renumber = False
+        self.has_gap = False
         self.producer_epoch += 1
         if self.producer_epoch == MAX_EPOCH:
             self.producer_id = -1
@@ -359,7 +346,7 @@ class Producer(Client):
         batch.succeed(base_offset, log_append_time_ms)
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
-        self._renumber = self._renumber or batch.base_sequence >= 0
+        self.has_gap = self.has_gap or batch.base_sequence >= 0
         if self.transactions is not None:
             self.transactions.refused(error.error, f"a record of the transaction failed: {error.message}")
         self._forget(batch)

@@ -12,6 +12,7 @@ is a future, and asked until it is answered, refused for good, or given up by th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from minikafka.clients.future import Future
@@ -31,15 +32,15 @@ class Guide(Protocol):
         """A broker has refused a request with this error. If the broker was the wrong one, ask for the right one."""
 
 
+@dataclass(eq=False, repr=False)
 class RequestState:
     """The state of one request that a client repeats. guide: what has named the broker to ask."""
 
-    def __init__(self, client: Client, guide: Guide | None = None) -> None:
-        self.at_ms = 0  # not to be sent before
-        self.in_flight = False
-        self._client = client
-        self._guide = guide
-        self._attempt = 0
+    _client: Client
+    _guide: Guide | None = None
+    at_ms: int = 0  # not to be sent before
+    in_flight: bool = False
+    _attempt: int = 0
 
     @property
     def is_due(self) -> bool:

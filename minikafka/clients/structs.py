@@ -85,13 +85,10 @@ class ConsumerRecord(NamedTuple):
         )
 
 
-def sizes(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> dict[str, int]:
-    """Sizes in bytes, as kafka-python names them; -1 for null, and for no headers."""
-    return {
-        "serialized_key_size": -1 if key is None else len(key),
-        "serialized_value_size": -1 if value is None else len(value),
-        "serialized_header_size": sum(len(name) + len(data or b"") for name, data in headers) if headers else -1,
-    }
+def sizes(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> tuple[int, int, int]:
+    """Sizes in bytes of key, value and headers, as kafka-python gives them; -1 for null, and for no headers."""
+    of_headers = sum(len(name) + len(data or b"") for name, data in headers) if headers else -1
+    return -1 if key is None else len(key), -1 if value is None else len(value), of_headers
 
 
 def text(value: Any) -> str | None:

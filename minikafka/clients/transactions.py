@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minikafka.clients.commits import topics_of
 from minikafka.clients.coordinator import KEY_TYPE_TRANSACTION, Coordinator
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 if TYPE_CHECKING:
     from minikafka.clients.producer import Producer
@@ -42,16 +42,12 @@ class GroupMetadata(NamedTuple):
 
 
 class Step(Question):
-    """One request of a transaction, tried again while it may pass. Its value is the response."""
+    """One request of a transaction, tried again while it may pass. Its value is the response. errors: its codes."""
 
     def __init__(
-        self,
-        transactions: Transactions,
-        coordinator: Coordinator,
-        api: str,
-        body: Mapping[str, Any],
+        self, transactions: Transactions, coordinator: Coordinator, api: str, body: Mapping[str, Any],
         errors: Callable[[Message], list[int]],
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(transactions.producer, coordinator)
         self._transactions, self._coordinator = transactions, coordinator
         self._api, self._body, self._errors = api, dict(body), errors
@@ -91,9 +87,7 @@ class Transactions:
 
     def init(self) -> Step:
         """Get an id and an epoch; with those that it has it stays the same producer (KIP-360)."""
-        producer = self.producer
-        of = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
-        asked = {"transactional_id": self.transactional_id, "transaction_timeout_ms": self._timeout_ms} | of
+        producer, asked = self.producer, self._ids() | {"transaction_timeout_ms": self._timeout_ms}
         step = self._step("InitProducerId", asked, lambda response: [response.error_code])
         step.add_callback(lambda response: producer.number_anew(response.producer_id, response.producer_epoch))
         return step
@@ -115,14 +109,7 @@ class Transactions:
 
     def commit_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata) -> Step:
         """The second one, to the group's coordinator."""
-        parts = [
-            (partition.topic, {
-                "partition_index": partition.partition, "committed_offset": each.offset,
-                "committed_leader_epoch": each.leader_epoch, "committed_metadata": each.metadata,
-            })
-            for partition, each in offsets.items()
-        ]  # fmt: skip
-        asked = self._ids() | group._asdict() | {"topics": nested(parts)}
+        asked = self._ids() | group._asdict() | {"topics": topics_of(offsets)}
         if group.group_id not in self._groups:
             self._groups[group.group_id] = Coordinator(self.producer, group.group_id)
         of_group = self._groups[group.group_id]

@@ -22,6 +22,7 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
     Partition,
     Topic,
+    config_records,
     metric_name,
 )
 from minikafka.wire.errors import Error, KafkaError
@@ -248,10 +249,8 @@ def place(image: Image, partitions: int, replication_factor: int, first: int) ->
     turns = itertools.zip_longest(*(racks[rack] for rack in sorted(racks)))
     live = [broker_id for turn in turns for broker_id in turn if broker_id is not None]
     if replication_factor < 1:
-        raise KafkaError(
-            Error.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        )
+        why = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise KafkaError(Error.INVALID_REPLICATION_FACTOR, why)
     if partitions < 1:
         raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication_factor > len(live):
@@ -294,7 +293,7 @@ def create_topic(name: str, topic_id: bytes, placement: Placement, configs: Mapp
     """A new topic with its partitions and configs."""
     return [
         MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}),
-        *alter_config(TOPIC_RESOURCE, name, configs),
+        *config_records(TOPIC_RESOURCE, name, configs),
         *(_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)),
     ]
 
@@ -310,25 +309,11 @@ def delete_topic(topic: Topic) -> list[MetadataRecord]:
     return [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic.topic_id})]
 
 
-def alter_config(resource_type: int, resource_name: str, changes: Mapping[str, str | None]) -> list[MetadataRecord]:
-    """Set configs, or take them back (None)."""
-    resource = {"resource_type": resource_type, "resource_name": resource_name}
-    return [
-        MetadataRecord("ConfigRecord", 0, {**resource, "name": name, "value": value}) for name, value in changes.items()
-    ]
-
-
 def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> list[MetadataRecord]:
     """The next block of producer ids for a broker (KIP-730). What is left of a block is never given again."""
     next_id = image.next_producer_id + PRODUCER_ID_BLOCK_SIZE
     fields = {"broker_id": broker_id, "broker_epoch": broker_epoch, "next_producer_id": next_id}
     return [MetadataRecord("ProducerIdsRecord", 0, fields)]
-
-
-def producer_id_block(record: MetadataRecord) -> range:
-    """The block that a committed ProducerIdsRecord gives away."""
-    next_id = record.fields["next_producer_id"]
-    return range(next_id - PRODUCER_ID_BLOCK_SIZE, next_id)
 
 
 def _new_partition(topic_id: bytes, number: int, replicas: Sequence[int]) -> MetadataRecord:

@@ -21,7 +21,7 @@ Any message with a later epoch ends whatever role was there. A node that is no v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from minikafka.clock import Now
@@ -63,43 +63,34 @@ class Vote:
     leader: int = NO_LEADER
 
 
+@dataclass(eq=False, repr=False)
 class Election:
     """log_end(): (epoch of the last record, log end offset). save(vote): keep it on disk, synced. changed(now): the
     role, the epoch or the leader is another one. random(): 0 <= x < 1.
     """
 
-    def __init__(
-        self,
-        node_id: int,
-        voters: Sequence[int],
-        cluster_id: Callable[[], str],
-        log_end: Callable[[], tuple[int, int]],
-        save: Callable[[Vote], None],
-        changed: Callable[[Now], None],
-        ask: Ask,
-        random: Callable[[], float],
-        timeouts: Timeouts,
-        trace: Trace,
-    ) -> None:
-        self.role = UNATTACHED
-        self.vote = Vote()
-        self.has_fetched = False  # from the leader of this epoch
-        self._node_id = node_id
-        self._others = [voter for voter in voters if voter != node_id]
-        self._majority = len(voters) // 2 + 1
-        self._is_voter = node_id in voters
-        self._cluster_id = cluster_id
-        self._log_end = log_end
-        self._save = save
-        self._changed = changed
-        self._ask = ask
-        self._random = random
-        self._timeouts = timeouts
-        self._trace = trace
-        self._timer_ms: int | None = None
-        self._votes: dict[int, bool] = {}
-        self._rounds = 0  # that this voter lost in a row
-        self._heard_ms: dict[int, int] = {}  # the leader's: when each voter fetched last
+    _node_id: int
+    _voters: Sequence[int]
+    _cluster_id: Callable[[], str]
+    _log_end: Callable[[], tuple[int, int]]
+    _save: Callable[[Vote], None]
+    _changed: Callable[[Now], None]
+    _ask: Ask
+    _random: Callable[[], float]
+    _timeouts: Timeouts
+    _trace: Trace
+    role: str = UNATTACHED
+    vote: Vote = field(default_factory=Vote)
+    has_fetched: bool = False  # from the leader of this epoch
+    _timer_ms: int | None = None
+    _votes: dict[int, bool] = field(default_factory=dict)
+    _rounds: int = 0  # that this voter lost in a row
+    _heard_ms: dict[int, int] = field(default_factory=dict)  # the leader's: when each voter fetched last
+
+    def __post_init__(self) -> None:
+        self._others = [voter for voter in self._voters if voter != self._node_id]
+        self._majority = len(self._voters) // 2 + 1
+        self._is_voter = self._node_id in self._voters
 
     # -- life
 

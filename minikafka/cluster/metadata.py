@@ -7,7 +7,7 @@ a restart is a replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -37,6 +37,12 @@ class MetadataRecord(NamedTuple):
     name: str
     version: int
     fields: dict[str, Any]
+
+
+def config_records(resource_type: int, name: str, configs: Mapping[str, str | None]) -> list[MetadataRecord]:
+    """Set configs of a resource, or take them back (None)."""
+    resource = {"resource_type": resource_type, "resource_name": name}
+    return [MetadataRecord("ConfigRecord", 0, resource | {"name": key, "value": configs[key]}) for key in configs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +136,7 @@ class Image:
             found.append(MetadataRecord("TopicRecord", 0, {"name": topic.name, "topic_id": topic.topic_id}))
             found += [partition.record(topic.topic_id, number) for number, partition in topic.partitions.items()]
         for (kind, resource), configs in self.configs.items():
-            where = {"resource_type": kind, "resource_name": resource}
-            found += [
-                MetadataRecord("ConfigRecord", 0, {**where, "name": name, "value": value})
-                for name, value in configs.items()
-            ]
+            found += config_records(kind, resource, configs)
         ids = {"broker_id": -1, "broker_epoch": -1, "next_producer_id": self.next_producer_id}
         return [*found, MetadataRecord("ProducerIdsRecord", 0, ids)]
 
@@ -146,9 +148,8 @@ class Image:
             fields = {"broker_id": node, "broker_epoch": self.brokers[node].broker_epoch}
             found.append(MetadataRecord("UnregisterBrokerRecord", 0, fields))
         for (kind, resource), configs in self.configs.items():
-            where = {"resource_type": kind, "resource_name": resource, "value": None}
             unset = configs.keys() - later.config(kind, resource).keys()
-            found += [MetadataRecord("ConfigRecord", 0, {**where, "name": name}) for name in sorted(unset)]
+            found += config_records(kind, resource, dict.fromkeys(sorted(unset)))
         return found
 
     def topic(self, name: str) -> Topic:
@@ -213,10 +214,6 @@ def _change_broker_registration(image: Image, offset: int, fields: dict[str, Any
     image.brokers[broker.broker_id] = broker
 
 
-def _unregister_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.brokers.pop(fields["broker_id"], None)
-
-
 def _topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.matches.clear()
     image.topics[fields["name"]] = Topic(fields["name"], fields["topic_id"])
@@ -267,24 +264,20 @@ def _config(image: Image, offset: int, fields: dict[str, Any]) -> None:
         del image.configs[resource]
 
 
-def _feature_level(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    image.features[fields["name"]] = fields["feature_level"]
-
-
 def _producer_ids(image: Image, offset: int, fields: dict[str, Any]) -> None:
     image.next_producer_id = fields["next_producer_id"]
 
 
 # A record type that is missing here changes nothing that this project uses (NoOpRecord, for one).
-APPLY: dict[str, Callable[[Image, int, dict[str, Any]], None]] = {
+APPLY: dict[str, Callable[[Image, int, dict[str, Any]], object]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,
-    "UnregisterBrokerRecord": _unregister_broker,
+    "UnregisterBrokerRecord": lambda image, _, fields: image.brokers.pop(fields["broker_id"], None),
     "TopicRecord": _topic,
     "PartitionRecord": _partition,
     "PartitionChangeRecord": _change_partition,
     "RemoveTopicRecord": _remove_topic,
     "ConfigRecord": _config,
-    "FeatureLevelRecord": _feature_level,
+    "FeatureLevelRecord": lambda image, _, fields: image.features.update({fields["name"]: fields["feature_level"]}),
     "ProducerIdsRecord": _producer_ids,
 }

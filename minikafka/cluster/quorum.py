@@ -18,18 +18,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
 from minikafka.cluster.replica import Follower, Hears, Replica
-from minikafka.cluster.snapshots import SnapshotId, Snapshots
+from minikafka.cluster.snapshots import SnapshotId, Snapshots, encode
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
 from minikafka.storage.data_folder import METADATA_LOG, contents
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
@@ -72,6 +71,7 @@ class Voter(Replica):
         return agreed if agreed > self.log.epochs.entries[-1][1] else 0
 
 
+@dataclass(eq=False, repr=False)
 class Quorum:
     """The metadata log and who leads it.
 
@@ -82,47 +82,30 @@ class Quorum:
     place of the log.
     """
 
-    replica: Voter
-    election: Election
-
-    def __init__(
-        self,
-        disk: Disk,
-        node_id: int,
-        voters: Sequence[int],
-        committed: Callable[[int, Sequence[MetadataRecord]], None],
-        trace: Trace,
-        hears: Hears,
-        ask: Ask,
-        random: Callable[[], float],
-        timeouts: Timeouts,
-        leader_changed: Callable[[Now], None],
-        image: Callable[[], list[MetadataRecord]],
-        replaced: Callable[[int, Sequence[MetadataRecord]], None],
-        snapshot_config: SnapshotConfig,
-    ) -> None:
-        self.node_id = node_id
-        self.applied_offset = 0
-        self.cluster_id = ""
-        self.observers: dict[int, Follower] = {}  # nodes that are no voters, and follow this leader
-        self._voters = tuple(voters)
-        self._disk = disk
-        self._committed = committed
-        self._trace = trace
-        self._hears = hears
-        self._ask = ask
-        self._random = random
-        self._timeouts = timeouts
-        self._leader_changed = leader_changed
-        self._image = image
-        self._replaced = replaced
-        self._snapshot_config = snapshot_config
-        self._unsaved_bytes = 0  # of records behind the newest snapshot
-        self._saved_ms = 0  # wall clock of the newest snapshot, or of the start
-        self._incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
-        self._fetching: set[int] = set()  # nodes that have a fetch of ours
-        self._fetch_at: int | None = None  # monotonic ms, after one that failed
-        self._next_voter = 0  # that a node without a leader asks
+    _disk: Disk
+    node_id: int
+    _voters: tuple[int, ...]
+    _committed: Callable[[int, Sequence[MetadataRecord]], None]
+    _trace: Trace
+    _hears: Hears
+    _ask: Ask
+    _random: Callable[[], float]
+    _timeouts: Timeouts
+    _leader_changed: Callable[[Now], None]
+    _image: Callable[[], list[MetadataRecord]]
+    _replaced: Callable[[int, Sequence[MetadataRecord]], None]
+    _snapshot_config: SnapshotConfig
+    applied_offset: int = 0
+    cluster_id: str = ""
+    observers: dict[int, Follower] = field(default_factory=dict)  # nodes that are no voters, and follow this leader
+    replica: Voter = field(init=False)
+    election: Election = field(init=False)
+    _unsaved_bytes: int = 0  # of records behind the newest snapshot
+    _saved_ms: int = 0  # wall clock of the newest snapshot, or of the start
+    _incoming: tuple[SnapshotId, bytearray] | None = None  # what is there of the leader's snapshot
+    _fetching: set[int] = field(default_factory=set)  # nodes that have a fetch of ours
+    _fetch_at: int | None = None  # monotonic ms, after one that failed
+    _next_voter: int = 0  # that a node without a leader asks
 
     @property
     def leader_id(self) -> int:
@@ -212,11 +195,7 @@ class Quorum:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at for at in (self.election.next_deadline(), self._fetch_at) if at is not None), default=None)
-
-    def stop(self, now: Now) -> None:
-        """A clean stop is at hand: another may lead."""
-        self.election.resign(now)
+        return soonest(self.election.next_deadline(), self._fetch_at)
 
     def replay(self) -> None:
         """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what can't be understood."""
@@ -241,10 +220,6 @@ class Quorum:
                 self._unsaved_bytes += size_bytes
         with as_storage_errors(_HIGH_WATERMARK):
             write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
-
-    def close(self) -> None:
-        """Flush and let go of the files."""
-        self.replica.log.close()
 
     # -- as leader
 
@@ -274,7 +249,7 @@ class Quorum:
             return
         log = self.replica.log
         of = SnapshotId(self.applied_offset, log.epochs.epoch_at(self.applied_offset - 1))
-        self.snapshots.write(of, self._image(), now.wall_ms)
+        self.snapshots.keep(of, encode(of.epoch, self._image(), now.wall_ms))
         self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
         if len(self.snapshots.ids) > 1:
             log.delete_records(self.snapshots.ids[0].end_offset, None)

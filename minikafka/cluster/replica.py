@@ -19,7 +19,7 @@ from typing import Protocol
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import Partition
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.storage.producer_state import Marker
 from minikafka.wire.control_records import encode_end_transaction
@@ -173,10 +173,11 @@ class Replica:
         find that they parted even earlier). Else append what it sent, as it is.
         """
         if answer.diverging_epoch.epoch >= 0:
+            epoch, end_offset = answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset
             if self.log.trace:
-                telling.diverged(self, answer.diverging_epoch)
-            own_epoch, own_end = self.log.end_offset_for_epoch(answer.diverging_epoch.epoch)
-            self.truncate_to(min(own_end, answer.diverging_epoch.end_offset) if own_epoch >= 0 else 0)
+                self.log.tell("LogDiverged", epoch=epoch, end_offset=end_offset)
+            own_epoch, own_end = self.log.end_offset_for_epoch(epoch)
+            self.truncate_to(min(own_end, end_offset) if own_epoch >= 0 else 0)
             return
         if answer.records:
             appended = self.log.append_as_follower(answer.records)

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.storage.data_folder import METADATA_LOG
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import as_storage_errors, unusable
+from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.wire.control_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record
@@ -52,10 +51,6 @@ class Snapshots:
     @property
     def newest(self) -> SnapshotId | None:
         return self.ids[-1] if self.ids else None
-
-    def write(self, of: SnapshotId, records: Sequence[MetadataRecord], now_ms: int) -> None:
-        """now_ms: wall clock."""
-        self.keep(of, encode(of.epoch, records, now_ms))
 
     def keep(self, of: SnapshotId, data: bytes) -> None:
         """A snapshot made here or by another node; the oldest go."""

@@ -16,7 +16,6 @@ from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_record
 from minikafka.wire.records import batches, decode_batch, raw_records, read_header
-from minikafka.wire.schema import Message
 
 if TYPE_CHECKING:
     from minikafka.cluster.replica import Replica
@@ -75,11 +74,6 @@ def follower_fetched(replica: Replica, follower: int, offset: int) -> None:
     """What a follower's fetch says that the leader didn't know."""
     if replica.log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
         replica.log.tell("FollowerFetched", follower=follower, offset=offset)
-
-
-def diverged(replica: Replica, diverging: Message) -> None:
-    """The leader has answered where the two logs part (KIP-279)."""
-    replica.log.tell("LogDiverged", epoch=diverging.epoch, end_offset=diverging.end_offset)
 
 
 def high_watermark_advanced(replica: Replica, was: int, was_stable: int) -> None:

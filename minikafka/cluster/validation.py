@@ -21,31 +21,24 @@ def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, all
     """Kafka's checks of a client's batch, as far as the header shows (UnifiedLog.analyzeAndValidateRecords)."""
     config = log.config
     if batch.base_offset != 0:
-        raise KafkaError(
-            Error.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
-        )
+        why = f"The baseOffset of the record batch should be 0, but it is {batch.base_offset}"
+        raise KafkaError(Error.INVALID_RECORD, why)
     check_size(log, batch)
     if not crc_matches(records, batch):
         raise KafkaError(Error.CORRUPT_MESSAGE, "Record is corrupt: the stored CRC does not match the batch")
     if batch.last_offset_delta < 0 or batch.records_count != batch.last_offset_delta + 1:
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Inconsistent batch offset range: {batch.records_count} records, "
-            f"last offset delta {batch.last_offset_delta}",
-        )
+        why = f"Inconsistent batch offset range: {batch.records_count} records,"
+        raise KafkaError(Error.INVALID_RECORD, f"{why} last offset delta {batch.last_offset_delta}")
     if batch.control:
         raise KafkaError(Error.INVALID_RECORD, "Clients are not allowed to write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}",
-        )
+        why = f"Invalid sequence number {batch.base_sequence} in record batch with producerId {batch.producer_id}"
+        raise KafkaError(Error.INVALID_RECORD, why)
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(Error.RECORD_LIST_TOO_LARGE)
     if batch.log_append_time:
-        raise KafkaError(
-            Error.INVALID_TIMESTAMP, "The producer sent a batch of type LogAppendTime, which is up to the broker"
-        )
+        why = "The producer sent a batch of type LogAppendTime, which is up to the broker"
+        raise KafkaError(Error.INVALID_TIMESTAMP, why)
     earliest, latest = time_bounds(log, now)
     if config.compacts or batch.base_timestamp < earliest or batch.max_timestamp > latest:
         check_records(log, batch, records, now, allowance)
@@ -54,11 +47,8 @@ def check_batch(log: Log, batch: BatchHeader, records: memoryview, now: Now, all
 def check_size(log: Log, batch: BatchHeader) -> None:
     """max.message.bytes: of the batch that came, and of what the broker makes of it."""
     if batch.size_bytes > log.config.max_message_bytes:
-        raise KafkaError(
-            Error.MESSAGE_TOO_LARGE,
-            f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of "
-            f"{log.config.max_message_bytes}",
-        )
+        why = f"The record batch size is {batch.size_bytes} bytes which exceeds the maximum configured value of"
+        raise KafkaError(Error.MESSAGE_TOO_LARGE, f"{why} {log.config.max_message_bytes}")
 
 
 def time_bounds(log: Log, now: Now) -> tuple[int, int]:

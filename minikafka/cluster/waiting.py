@@ -99,6 +99,16 @@ class Wait:
                 tell(self)
 
 
+def all_of(waits: Sequence[Wait], answer: Callable[[], Answer]) -> Answer | Wait:
+    """The answer when all of these have ended, which they may have done already."""
+    if all(each.is_done for each in waits):
+        return answer()
+    whole = Wait()
+    for each in waits:
+        each.then(lambda _: whole.finish(answer()) if all(each.is_done for each in waits) else None)
+    return whole
+
+
 @dataclass(slots=True, eq=False)
 class Parked:
     """A Wait with the connection and the request that it belongs to (both opaque here)."""

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators import classic_records as records
 from minikafka.coordinators.classic_members import CONSUMER, ClassicMember, Members, subscribed_topics
@@ -259,8 +259,7 @@ class ClassicGroup:
         return Decision(change=self._time_passed)
 
     def next_deadline(self) -> int | None:
-        deadlines = (self._sessions.next(), self._join_deadline_ms, self._sync_deadline_ms)
-        return min((at for at in deadlines if at is not None), default=None)
+        return soonest(self._sessions.next(), self._join_deadline_ms, self._sync_deadline_ms)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """What deletes the group from the log."""

@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from minikafka.coordinators.classic_group import ClassicGroup
 
 
+def _who(member: ClassicMember) -> dict[str, Any]:
+    who = {"member_id": member.member_id, "group_instance_id": member.instance_id}
+    return who | {"client_id": member.client_id, "client_host": member.client_host}
+
+
 def group_metadata(
     group: ClassicGroup, members: Members, shares: Mapping[str, bytes], now: Now
 ) -> CoordinatorRecord:
     """GroupMetadata of this generation: leader, protocol, and each member with its subscription and share."""
     told = [
         {
-            "member_id": member.member_id,
-            "group_instance_id": member.instance_id,
-            "client_id": member.client_id,
-            "client_host": member.client_host,
+            **_who(member),
             "rebalance_timeout": member.rebalance_timeout_ms,
             "session_timeout": member.session_timeout_ms,
             "subscription": member.protocols[group.protocol or ""],
@@ -69,10 +71,7 @@ def describe(group: ClassicGroup) -> dict[str, Any]:
     stable = group.state == STABLE
     members = [
         {
-            "member_id": member.member_id,
-            "group_instance_id": member.instance_id,
-            "client_id": member.client_id,
-            "client_host": member.client_host,
+            **_who(member),
             "member_metadata": member.protocols[group.protocol or ""] if stable else b"",
             "member_assignment": group.shares.get(member.member_id, b""),
         }

@@ -40,14 +40,13 @@ coordinator does without: when sessions end, and until when partitions are to be
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
-from minikafka.coordinators.consumer_group_events import THE_GROUP, Events
-from minikafka.coordinators.consumer_group_state import ConsumerGroupState
+from minikafka.coordinators.consumer_group_state import THE_GROUP, ConsumerGroupState, Events
 from minikafka.coordinators.consumer_member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -60,19 +59,12 @@ from minikafka.coordinators.consumer_member import (
 )
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.reconciliation import Goal, reconcile
-from minikafka.coordinators.runtime import CoordinatorRecord
+from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
-from minikafka.coordinators.subscriptions import by_name, subscribed_topics
-from minikafka.coordinators.topic_watch import SeenTopics, look_at
+from minikafka.coordinators.subscriptions import SeenTopics, by_name, look_at, subscribed_topics
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
-
-
-class Configs(Protocol):
-    """Broker configs by Kafka's names, typed."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class Step(NamedTuple):
@@ -117,6 +109,7 @@ class ConsumerGroup:
         self._sessions: Deadlines[str] = Deadlines()
         self._revocations: Deadlines[str] = Deadlines()  # of members that must give up partitions
         self._seen = SeenTopics()
+        self._assignors = assignor_names(config["group.consumer.assignors"])
 
     @property
     def member_ids(self) -> list[str]:
@@ -136,7 +129,25 @@ class ConsumerGroup:
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
-        return self._go_on(body, client_id, client_host, now)
+        limit = self._config["group.consumer.max.size"]
+        if len(self.state.members) >= limit and body.member_id not in self.state.members:
+            why = f"The consumer group has reached its maximum capacity of {limit} members."
+            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
+        draft = Draft(heard=body.member_id)
+        step = self._step(body, client_id, client_host, draft)
+        if step.member != step.was:
+            draft.records.append(step.member.metadata_record(self.group_id))
+        subscription_changed = step.member.subscription != step.was.subscription
+        group_epoch = self._next_group_epoch(step, subscription_changed, draft)
+        target_epoch, target = self._next_target(step, group_epoch, now, draft)
+        member = self._reconciled(step, target_epoch, target, subscription_changed)
+        if member != step.member:
+            draft.records.append(member.current_assignment_record(self.group_id))
+            draft.moved = True
+        interval_ms = self._configured("consumer.heartbeat.interval.ms")
+        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
+        draft.answer = messages.answer(member, interval_ms, tell_assignment)
+        return draft
 
     def tick(self, now: Now) -> Draft:
         """Fences members whose session or rebalance timeout is over."""
@@ -150,8 +161,7 @@ class ConsumerGroup:
         return self._fence(why) if why else Draft()
 
     def next_deadline(self) -> int | None:
-        deadlines = (self._sessions.next(), self._revocations.next())
-        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+        return soonest(self._sessions.next(), self._revocations.next())
 
     # -- records
 
@@ -227,27 +237,6 @@ class ConsumerGroup:
         return messages.described(self.group_id, self.state, assignor, self._image)
 
     # -- the steps of a heartbeat
-
-    def _go_on(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        limit = self._config["group.consumer.max.size"]
-        if len(self.state.members) >= limit and body.member_id not in self.state.members:
-            why = f"The consumer group has reached its maximum capacity of {limit} members."
-            raise KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
-        draft = Draft(heard=body.member_id)
-        step = self._step(body, client_id, client_host, draft)
-        if step.member != step.was:
-            draft.records.append(step.member.metadata_record(self.group_id))
-        subscription_changed = step.member.subscription != step.was.subscription
-        group_epoch = self._next_group_epoch(step, subscription_changed, draft)
-        target_epoch, target = self._next_target(step, group_epoch, now, draft)
-        member = self._reconciled(step, target_epoch, target, subscription_changed)
-        if member != step.member:
-            draft.records.append(member.current_assignment_record(self.group_id))
-            draft.moved = True
-        interval_ms = self._configured("consumer.heartbeat.interval.ms")
-        tell_assignment = messages.is_full(body) or member.assigned_partitions != step.was.assigned_partitions
-        draft.answer = messages.answer(member, interval_ms, tell_assignment)
-        return draft
 
     def _step(self, body: Message, client_id: str, client_host: str, draft: Draft) -> Step:
         """Who this is: a known member, a new one, or a new process of a static member."""
@@ -370,10 +359,6 @@ class ConsumerGroup:
     def _configured(self, name: str) -> int:
         """A config of this group, else what the broker says for all."""
         return int(self._image.config(GROUP_RESOURCE, self.group_id).get(name) or self._config[f"group.{name}"])
-
-    @property
-    def _assignors(self) -> list[str]:
-        return assignor_names(self._config["group.consumer.assignors"])
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
         value = {"epoch": epoch, "metadata_hash": seen.hash}

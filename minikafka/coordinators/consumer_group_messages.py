@@ -22,6 +22,8 @@ from minikafka.wire.schema import Message
 
 UNCHANGED_TIMEOUT_MS = -1
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
+# What ConsumerGroupDescribe shows of a member as it is.
+SHOWN = "member_id", "instance_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_regex"
 CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
@@ -156,15 +158,8 @@ def described(group_id: str, state: ConsumerGroupState, assignor: str, image: Im
 
 def _described_member(member: ConsumerMember, target: Iterable[TopicPartition], image: Image) -> dict[str, Any]:
     held = (*member.assigned_partitions, *member.partitions_pending_revocation)
-    return {
-        "member_id": member.member_id,
-        "instance_id": member.instance_id,
-        "rack_id": member.rack_id,
-        "member_epoch": member.member_epoch,
-        "client_id": member.client_id,
-        "client_host": member.client_host,
+    return {name: getattr(member, name) for name in SHOWN} | {
         "subscribed_topic_names": list(member.subscribed_topic_names),
-        "subscribed_topic_regex": member.subscribed_topic_regex,
         "assignment": {"topic_partitions": _named(held, image)},
         "target_assignment": {"topic_partitions": _named(target, image)},
         "member_type": CONSUMER_MEMBER,

@@ -15,8 +15,7 @@ from enum import IntEnum
 from typing import Any
 
 from minikafka.coordinators.runtime import CoordinatorRecord
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2  # member epochs of a heartbeat that mean something else
 

@@ -12,45 +12,43 @@ consumer_group.py; what its offsets are, in offsets.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.classic_members import CONSUMER
 from minikafka.coordinators.classic_records import empty_group_metadata
-from minikafka.coordinators.consumer_group import Configs, ConsumerGroup, Draft
+from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
 from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, fetched, forgotten, offset_commit
-from minikafka.coordinators.runtime import CoordinatorRecord, Decision
+from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 Group = ClassicGroup | ConsumerGroup
 
 
+@dataclass(eq=False, repr=False)
 class Groups:
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
     """
 
-    def __init__(
-        self, partition: int, config: Configs, image: Image, new_member_id: Callable[[str], str], trace: Trace
-    ) -> None:
-        self.groups: dict[str, Group] = {}
-        self.offsets = Offsets()
-        self._partition = partition
-        self._config = config
-        self._image = image
-        self._new_member_id = new_member_id
-        self._trace = trace
-        self._live = False
-        self._looks: Deadlines[str] = Deadlines()  # when to look for a group's expired offsets
+    _partition: int
+    _config: Configs
+    _image: Image
+    _new_member_id: Callable[[str], str]
+    _trace: Trace
+    groups: dict[str, Group] = field(default_factory=dict)
+    offsets: Offsets = field(default_factory=Offsets)
+    _live: bool = False
+    _looks: Deadlines[str] = field(default_factory=Deadlines)  # when to look for a group's expired offsets
 
     # -- what the runtime asks
 
@@ -112,8 +110,7 @@ class Groups:
 
     def next_deadline(self, key: str) -> int | None:
         group = self.groups.get(key)
-        deadlines = (group.next_deadline(), self._looks.at(key)) if group is not None else ()
-        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+        return None if group is None else soonest(group.next_deadline(), self._looks.at(key))
 
     # -- classic groups
 

@@ -127,16 +127,12 @@ def offset_commit(request: Message, topic: str, topic_id: bytes, partition: Mess
         "expire_timestamp": NOTHING if retention_ms == NOTHING else min(wall_ms + retention_ms, LAST_MS),
         "topic_id": topic_id,
     }
-    return CoordinatorRecord("OffsetCommit", offset_key(request.group_id, topic, partition.partition_index), value)
+    return forgotten(request.group_id, topic, partition.partition_index)._replace(value=value)
 
 
 def forgotten(group: str, topic: str, partition: int) -> CoordinatorRecord:
     """The tombstone of one committed offset."""
-    return CoordinatorRecord("OffsetCommit", offset_key(group, topic, partition), None)
-
-
-def offset_key(group: str, topic: str, partition: int) -> dict[str, Any]:
-    return {"group": group, "topic": topic, "partition": partition}
+    return CoordinatorRecord("OffsetCommit", {"group": group, "topic": topic, "partition": partition}, None)
 
 
 def fetched(partition: int, committed: Committed | None, error: Error = Error.NONE) -> dict[str, Any]:

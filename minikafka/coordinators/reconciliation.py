@@ -54,11 +54,8 @@ def reconcile(
         return _without_other_topics(member, goal, owned) if subscription_changed else member
     if member.state is MemberState.UNKNOWN:
         if owned is None or owned:
-            raise KafkaError(
-                Error.FENCED_MEMBER_EPOCH,
-                "The consumer group member is in a unknown state. "
-                "The member must abandon all its partitions and rejoin.",
-            )
+            why = "The consumer group member is in a unknown state."
+            raise KafkaError(Error.FENCED_MEMBER_EPOCH, f"{why} The member must abandon all its partitions and rejoin.")
         member = replace(member, member_epoch=goal.epoch)
     return _next_step(member, goal, owned)
 

@@ -88,6 +88,12 @@ Decide = Callable[[Now], Decision]
 Notice = Callable[[str, Exception], None]
 
 
+class Configs(Protocol):
+    """Broker configs by Kafka's names, typed."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
 class RecordCodec(NamedTuple):
     """The records of one internal topic. decode gives name, key and value; UnknownRecord for a newer Kafka's."""
 
@@ -152,24 +158,24 @@ class Ended(NamedTuple):
 Timed = Deadlines[Write | tuple[int, str]]  # writes, and keys of partitions that need a tick
 
 
+@dataclass(eq=False, repr=False)
 class Shard:
     """One partition of the internal topic that this node leads."""
 
-    def __init__(
-        self, partition: int, replica: Replica, state: State, codec: RecordCodec, deadlines: Timed, notice: Notice
-    ) -> None:
-        self.partition = partition
-        self.replica = replica
-        self.state = state
+    partition: int
+    replica: Replica
+    state: State
+    _codec: RecordCodec
+    _deadlines: Timed
+    _notice: Notice
+    failed: bool = False
+    open: dict[Wait, None] = field(default_factory=dict)
+    _pending: deque[Write | Ended] = field(default_factory=deque)  # appended
+    _queued: dict[str, list[Write]] = field(default_factory=dict)  # behind those, by key
+
+    def __post_init__(self) -> None:
         self.loading: Generator[int, None, None] | None = self._load()
-        self.failed = False
-        self.open: dict[Wait, None] = {}
-        self._inherited_end = replica.log.log_end_offset
-        self._codec = codec
-        self._deadlines = deadlines
-        self._notice = notice
-        self._pending: deque[Write | Ended] = deque()  # appended
-        self._queued: dict[str, list[Write]] = {}  # behind those, by key
+        self._inherited_end = self.replica.log.log_end_offset
 
     # -- loading
 
@@ -318,6 +324,7 @@ class Shard:
             self._notice(f"a request of {write.key!r} met a bug of minikafka's: {error!r}", error)
 
 
+@dataclass(eq=False, repr=False)
 class Runtime:
     """The shards of one internal topic on one node, by partition.
 
@@ -325,16 +332,13 @@ class Runtime:
     committed. notice(line, error): something failed that ends a shard, not the node.
     """
 
-    def __init__(
-        self, new_state: Callable[[int], State], codec: RecordCodec, write_timeout_ms: int, notice: Notice
-    ) -> None:
-        self.shards: dict[int, Shard] = {}
-        self._loading: dict[int, Shard] = {}
-        self._deadlines: Timed = Deadlines()
-        self._new_state = new_state
-        self._codec = codec
-        self._write_timeout_ms = write_timeout_ms
-        self._notice = notice
+    _new_state: Callable[[int], State]
+    _codec: RecordCodec
+    _write_timeout_ms: int
+    _notice: Notice
+    shards: dict[int, Shard] = field(default_factory=dict)
+    _loading: dict[int, Shard] = field(default_factory=dict)
+    _deadlines: Timed = field(default_factory=Deadlines)
 
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""

@@ -53,7 +53,10 @@ def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> As
 
     topics = sorted(subscribers, key=most_per_subscriber_first)
     for topic in topics:
-        give_free(topic, partitions[topic], subscribers[topic], owner, load)
+        lightest_first = sorted(subscribers[topic], key=load.__getitem__)
+        for partition in [(topic, number) for number in range(partitions[topic]) if (topic, number) not in owner]:
+            owner[partition] = min(lightest_first, key=load.__getitem__)
+            load[owner[partition]] += 1
     for _ in range(MAX_ROUNDS):
         moves = [even_out_topic(topic, partitions[topic], subscribers[topic], owner, load) for topic in topics]
         if not any(moves):
@@ -62,18 +65,6 @@ def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> As
     for partition in sorted(owner):
         result[owner[partition]].append(partition)
     return result
-
-
-def give_free(
-    topic: str, count: int, subscribers: Sequence[str], owner: dict[Partition, str], load: dict[str, int]
-) -> None:
-    """Each partition without owner goes to the subscriber that has fewest partitions of all topics together."""
-    lightest_first = sorted(subscribers, key=load.__getitem__)
-    for number in range(count):
-        if (topic, number) not in owner:
-            taker = min(lightest_first, key=load.__getitem__)
-            owner[topic, number] = taker
-            load[taker] += 1
 
 
 def even_out_topic(
@@ -110,10 +101,11 @@ def assign(
     name: str, members: Mapping[str, ConsumerMember], target: Mapping[str, Target], image: Image
 ) -> dict[str, Target]:
     """The new target of every member. name: the assignor. target: the one until now, for assignors that keep it."""
+    names = image.topic_names
     subscriptions = {
         member_id: Member(
             tuple(topic for topic in members[member_id].subscribed_topic_names if topic in image.topics),
-            tuple(_by_name(target.get(member_id, ()), image)),
+            tuple(sorted((names[id], number) for id, number in target.get(member_id, ()) if id in names)),
             instance_id=members[member_id].instance_id,
         )
         for member_id in sorted(members)  # not in the order of their records, which compaction changes
@@ -136,7 +128,3 @@ def preferred_assignor(members: Iterable[ConsumerMember], names: Sequence[str]) 
     """The one most members ask for; without a request, or of equals, the first of the configured ones."""
     votes = Counter(member.server_assignor for member in members)
     return max(names, key=lambda name: votes[name])
-
-
-def _by_name(target: Iterable[TopicPartition], image: Image) -> list[tuple[str, int]]:
-    return sorted((image.topic_names[topic_id], number) for topic_id, number in target if topic_id in image.topic_names)

@@ -3,15 +3,18 @@ whatever topics it matches at the moment. The coordinator looks, and clients nee
 
 The expressions are RE2's, as in Apache Kafka: without backtracking, so that a match takes no longer than the name is
 long, whatever a client asks for.
+
+That a topic was created, deleted, or got more partitions is noticed by a hash over the topics of the group.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
@@ -74,3 +77,38 @@ def subscribed_topics(state: ConsumerGroupState, image: Image, without: Iterable
         if count > gone[pattern]:
             topics.update(matching(pattern, image))
     return topics
+
+
+class SeenTopics(NamedTuple):
+    """Topics as they were when their hash was made: a heartbeat then looks at the topics of one member only, and makes
+    no hash.
+    """
+
+    hash: int | None = None
+    facts: Mapping[str, tuple[bytes, int] | None] = {}
+
+    def are_unchanged(
+        self, topics: Collection[str], all_topics: set[str] | None, metadata_hash: int, image: Image
+    ) -> bool:
+        """Whether these topics are as they were when a group's stored hash was made. False if that isn't known.
+        all_topics: of the group, where they are not what its members named.
+        """
+        known = self.hash == metadata_hash and all_topics in (None, self.facts.keys())
+        return known and all(topic in self.facts and self.facts[topic] == _facts(topic, image) for topic in topics)
+
+
+def look_at(topics: Collection[str], image: Image) -> SeenTopics:
+    """Their hash is of the ids and numbers of partitions of those that exist; 0 if none does.
+
+    Stored with the group epoch (KIP-1101), as a signed 64-bit number. Apache Kafka's hash is another (XXH3): the first
+    heartbeat after a group moved between the two makes one group epoch more than needed.
+    """
+    seen = {topic: _facts(topic, image) for topic in topics}
+    facts = sorted(f"{known[0].hex()}:{known[1]}" for known in seen.values() if known is not None)
+    digest = hashlib.blake2b(" ".join(facts).encode(), digest_size=8).digest()
+    return SeenTopics(int.from_bytes(digest, "big", signed=True) if facts else 0, seen)
+
+
+def _facts(topic: str, image: Image) -> tuple[bytes, int] | None:
+    found = image.topics.get(topic)
+    return None if found is None else (found.topic_id, len(found.partitions))

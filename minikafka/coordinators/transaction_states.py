@@ -8,8 +8,7 @@ from typing import Any
 
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
 LAST_EPOCH = 2**15 - 2  # of a producer: one more is left to fence it

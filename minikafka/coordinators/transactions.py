@@ -23,13 +23,13 @@ TransactionCoordinator, TransactionMetadata.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.deadlines import Deadlines
-from minikafka.coordinators.runtime import Decision, State
+from minikafka.coordinators.runtime import Configs, Decision, State
 from minikafka.coordinators.subscriptions import compiled
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
@@ -42,8 +42,7 @@ from minikafka.coordinators.transaction_states import (
 )
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Message
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import Message, nested
 
 PRODUCER_CAME = Reason("producer_came", "a producer with its transactional id came")
 PARTITIONS_JOIN = Reason("partitions_join", "partitions joined it")
@@ -54,32 +53,24 @@ MARKERS_WRITTEN = Reason("markers_written", "every partition has its marker")
 EXPIRED = Reason("transactional_id_expired", "nobody has used it for transactional.id.expiration.ms")
 
 
-class Configs(Protocol):
-    """Broker configs by Kafka's names, typed."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
 def ids(transaction: Transaction) -> Answer:
     """What a producer hears, and how it goes on."""
     of = {"producer_id": transaction.producer_id, "producer_epoch": transaction.producer_epoch}
     return {"error_code": Error.NONE} | of
 
 
+@dataclass(eq=False, repr=False)
 class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. version(): transaction.version of the cluster.
     prepared(transaction, now): its markers are to be written.
     """
 
-    def __init__(
-        self, config: Configs, version: Callable[[], int], prepared: Callable[[Transaction, Now], None], trace: Trace
-    ) -> None:
-        self.transactions: dict[str, Transaction] = {}
-        self._config = config
-        self._version = version
-        self._prepared = prepared
-        self._trace = trace
-        self._deadlines: Deadlines[str] = Deadlines()
+    _config: Configs
+    _version: Callable[[], int]
+    _prepared: Callable[[Transaction, Now], None]
+    _trace: Trace
+    transactions: dict[str, Transaction] = field(default_factory=dict)
+    _deadlines: Deadlines[str] = field(default_factory=Deadlines)
 
     # -- what the runtime asks
 

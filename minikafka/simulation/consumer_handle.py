@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
-from minikafka.clients.offsets import EARLIEST, LATEST
+from minikafka.clients.positions import EARLIEST, LATEST
 from minikafka.clients.structs import ConsumerRecord, OffsetAndTimestamp, TopicPartition
 from minikafka.simulation.arguments import ANY_MS, COUNT, PARTITION, PARTITIONS, PLACE, TEXT, TIMES, checked
 from minikafka.simulation.calls import recorded

@@ -19,7 +19,7 @@ from minikafka.simulation.processes import BrokerProcess, any_up, leading
 from minikafka.simulation.topics import raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import nested
 
 RETRY_MS = 100
 

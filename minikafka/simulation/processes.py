@@ -213,7 +213,7 @@ class BrokerProcess(Process):
         self.deadline = self.broker.next_deadline()
         if self.broker.stopped is not None:
             self.crash()
-        elif self._leaving and self.broker.may_stop:
+        elif self._leaving and self.broker.control.may_stop:
             self.broker.stop(self.now())
             self._turn.drain()
             self._go_down("NodeShutDown")

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from minikafka.storage.compaction import Compaction
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Log
 from minikafka.wire.errors import Error, KafkaError
 

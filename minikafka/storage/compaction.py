@@ -43,7 +43,7 @@ from bisect import bisect_right
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from minikafka.storage.errors import as_storage_errors
+from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in, with_ends
 from minikafka.storage.transaction_index import Aborted
 from minikafka.wire.crc import Buffer

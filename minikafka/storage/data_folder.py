@@ -25,8 +25,7 @@ from minikafka.storage.checkpoints import (
     uuid_text,
     write_meta_properties,
 )
-from minikafka.storage.disk import Disk
-from minikafka.storage.errors import unusable
+from minikafka.storage.disk import Disk, unusable
 
 METADATA_LOG = "__cluster_metadata-0"
 DELETE, STRAY = "-delete", "-stray"

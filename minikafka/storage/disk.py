@@ -5,7 +5,8 @@ Paths are relative, with forward slashes. Files only grow at the end, are cut, o
 more. Nothing is mapped into memory: a mapped file that cannot be read kills the process instead of raising an error,
 and Windows refuses to delete it.
 
-What is written survives the death of the process at once, and a power loss only after `flush`.
+What is written survives the death of the process at once, and a power loss only after `flush`. A failing disk, a
+damaged file and another's folder are all KAFKA_STORAGE_ERROR to the rest of the node.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from minikafka.wire.crc import Buffer
+from minikafka.wire.errors import Error, KafkaError
 
 
 class File(Protocol):
@@ -57,3 +59,25 @@ class Disk(Protocol):
 
     def lock(self, path: str) -> bool:
         """Take a lock for the life of the process (Kafka's `.lock`); False if somebody else holds it."""
+
+
+def unusable(path: str, why: str) -> KafkaError:
+    """The error for a file or folder that a person has to look at. why: the rest of the sentence behind the path."""
+    return KafkaError(Error.KAFKA_STORAGE_ERROR, f"{path} {why}")
+
+
+class as_storage_errors:
+    """Turn an OSError into KAFKA_STORAGE_ERROR: the log directory has failed. path: where, if the error doesn't say."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            where = error.filename or self.path
+            raise KafkaError(Error.KAFKA_STORAGE_ERROR, f"{where}: {error.strerror or error}") from error

@@ -36,9 +36,8 @@ from minikafka.clock import Now
 from minikafka.storage import data_folder, recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
 from minikafka.storage.config import LogConfig as LogConfig
-from minikafka.storage.disk import Disk
+from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.storage.epochs import LeaderEpochs
-from minikafka.storage.errors import as_storage_errors
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
@@ -165,9 +164,8 @@ class Log:
         offset = self.log_end_offset
         for header in headers:
             if header.base_offset < offset:
-                raise KafkaError(
-                    Error.UNKNOWN_SERVER_ERROR, f"offset {header.base_offset} appended where {offset} comes next"
-                )
+                why = f"offset {header.base_offset} appended where {offset} comes next"
+                raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
             offset = header.next_offset
         return self._write(view[: sum(header.size_bytes for header in headers)], headers, None)
 
@@ -223,9 +221,8 @@ class Log:
         max_bytes: how many; with min_one the first batch is given even if it is larger. Errors: OFFSET_OUT_OF_RANGE.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise KafkaError(
-                Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is not in {self.log_start_offset} to {self.log_end_offset}"
-            )
+            why = f"offset {offset} is not in {self.log_start_offset} to {self.log_end_offset}"
+            raise KafkaError(Error.OFFSET_OUT_OF_RANGE, why)
         if offset >= up_to_offset:
             return []
         with as_storage_errors(self.directory):
@@ -362,9 +359,8 @@ class Log:
         Errors: OFFSET_OUT_OF_RANGE beyond the log end offset.
         """
         if offset > self.log_end_offset:
-            raise KafkaError(
-                Error.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the log end offset {self.log_end_offset}"
-            )
+            what = f"offset {offset} is beyond the log end offset {self.log_end_offset}"
+            raise KafkaError(Error.OFFSET_OUT_OF_RANGE, what)
         with as_storage_errors(self.directory):
             self.move_start(offset, why)
             retention.delete_below_start(self)

@@ -19,12 +19,12 @@ refused, and stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
-from minikafka.storage.errors import unusable
+from minikafka.storage.disk import unusable
 from minikafka.storage.segment import (
     INDEX,
     LOG,
@@ -65,19 +65,18 @@ class Part:
     next_offset: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class Recovery:
     """The recovery of one log: see Log.recover."""
 
-    def __init__(
-        self, log: Log, budget_bytes: int, tell: Callable[[str], object], clean: bool, committed: range | None
-    ) -> None:
-        self._log = log
-        self._budget_bytes = budget_bytes
-        self._tell = tell
-        self._clean = clean
-        self._committed = committed
-        self._parts: list[Part] = []
-        self._dropped_bytes, self._why = 0, ""
+    _log: Log
+    _budget_bytes: int
+    _tell: Callable[[str], object]
+    _clean: bool
+    _committed: range | None
+    _parts: list[Part] = field(default_factory=list)
+    _dropped_bytes: int = 0
+    _why: str = ""
 
     def run(self) -> Generator[int, None, None]:
         """Make the log ready."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .primitives import DecodeError, read_unsigned_varint, sized
 from .schema import NO_TAGGED_FIELDS, Message, Schema
@@ -20,8 +19,7 @@ from .text import Declaration, parse
 TEXT = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Api:
+class Api(NamedTuple):
     """A request and its response."""
 
     name: str
@@ -36,8 +34,7 @@ class Api:
         return version in self.request.flexible
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecordType:
+class RecordType(NamedTuple):
     """A record of the metadata log."""
 
     name: str
@@ -45,8 +42,7 @@ class RecordType:
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CoordinatorRecordType:
+class CoordinatorRecordType(NamedTuple):
     """A record of a coordinator's log. The key has the record's type in place of a version, and one form only."""
 
     name: str
@@ -56,8 +52,7 @@ class CoordinatorRecordType:
     value_schema: Schema
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """A decoded request. Views of record batches in the body point into the frame."""
 
     api: Api
@@ -129,7 +124,7 @@ def encode_request(
     if kind.flexible(version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
-    return _without_empty(parts)
+    return [part for part in parts if len(part)]
 
 
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
@@ -163,7 +158,7 @@ def encode_response(api: str, version: int, correlation_id: int, body: Message |
     if _flexible_response_header(kind, version):
         parts[-1] += NO_TAGGED_FIELDS
     kind.response.encode(version, body, parts)
-    return _without_empty(parts)
+    return [part for part in parts if len(part)]
 
 
 def decode_response(api: str, version: int, frame: bytes | bytearray | memoryview) -> tuple[int, Message]:
@@ -197,10 +192,6 @@ def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     except IndexError:
         raise DecodeError("the header ends within its tagged fields") from None
     return at
-
-
-def _without_empty(parts: list[Any]) -> list[Any]:
-    return [part for part in parts if len(part)]
 
 
 # Bare messages: whoever reads one knows its version, or finds it in front

@@ -118,17 +118,14 @@ def _compact(length: int) -> bytes:
     return _ONE_BYTE[length + 1] if length < 0x7F else unsigned_varint(length + 1)
 
 
-def _fixed_length(code: str) -> Length:
-    return Length(_number_reader(code), struct.Struct(">" + code).pack)
-
-
 def _number_reader(code: str) -> Reader:
     layout = struct.Struct(">" + code)
     unpack, size = layout.unpack_from, layout.size
     return lambda buffer, at: (unpack(buffer, at)[0], at + size)
 
 
-_COMPACT, _INT16, _INT32 = Length(_read_compact, _compact), _fixed_length("h"), _fixed_length("i")
+_COMPACT = Length(_read_compact, _compact)
+_INT16, _INT32 = (Length(_number_reader(code), struct.Struct(">" + code).pack) for code in "hi")
 
 
 def number(code: str) -> Codec:

@@ -124,9 +124,8 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
         raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
     magic = buffer[at + MAGIC_AT]
     if magic in (0, 1):
-        raise KafkaError(
-            Error.INVALID_RECORD, f"records in the old format with magic {magic}; only magic 2 is supported"
-        )
+        why = f"records in the old format with magic {magic}; only magic 2 is supported"
+        raise KafkaError(Error.INVALID_RECORD, why)
     if magic != MAGIC:
         raise CorruptRecord(f"magic {magic} instead of 2")
     if len(buffer) - at < BATCH_OVERHEAD:

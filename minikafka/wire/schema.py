@@ -8,7 +8,7 @@ codec of primitives.py.
 from __future__ import annotations
 
 import struct as layouts
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -77,6 +77,18 @@ def _plain(value: Any) -> Any:
 
 def _brief(value: Any) -> str:
     return f"<{len(value)} bytes>" if isinstance(value, memoryview) else repr(value)
+
+
+def nested(
+    parts: Iterable[tuple[Any, Any]], topic: str = "name", partitions: str = "partitions"
+) -> list[dict[str, Any]]:
+    """Messages name a topic once and list its partitions under it; code works with one partition at a time. parts:
+    (topic, one partition's). topic, partitions: what the API calls these two fields. The order stays.
+    """
+    found: dict[Any, list[Any]] = {}
+    for name, part in parts:
+        found.setdefault(name, []).append(part)
+    return [{topic: name, partitions: theirs} for name, theirs in found.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def test_who_takes_too_long_is_aborted_within_the_cleanup_interval_and_fenced(no
 def test_what_a_coordinator_has_decided_is_carried_out_after_its_restart(node, clean, monkeypatch):
     producer = ids(node.init())
     node.write(producer, 0, "a")
-    monkeypatch.setattr("minikafka.broker.transaction_markers.Markers.send", lambda *_: None)
+    monkeypatch.setattr("minikafka.broker.transaction_requests.Markers.send", lambda *_: None)
     assert node.end(producer, True) == 0
     assert (node.state(), node.committed()) == ("PrepareCommit", [])
     assert node.init().error_code == Error.CONCURRENT_TRANSACTIONS

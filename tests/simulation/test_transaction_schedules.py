@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from minikafka.broker.transaction_markers import Markers
+from minikafka.broker.transaction_requests import Markers
 from minikafka.coordinators import transactions
 from minikafka.coordinators.groups import Groups
 from minikafka.coordinators.transactions import PREPARED, Status, Transaction, Transactions

@@ -3,80 +3,82 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, judged
 from minikafka.broker.config import (
     RUN_TIME_BROKER_CONFIGS,
     Source,
     Value,
     check_broker_configs,
-    check_group_configs,
     check_topic_configs,
+    checked,
     show,
 )
 from minikafka.broker.config_tables import BROKER_CONFIGS, GROUP_CONFIGS, TABLES, TOPIC_CONFIGS, Config, Type
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord, config_records
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CLIENT_METRICS = 16
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
 CHECKS = {TOPIC_RESOURCE: check_topic_configs, BROKER_RESOURCE: check_broker_configs}
-CHECKS[GROUP_RESOURCE] = check_group_configs
+# Apache Kafka has bounds for a group's; here there are none.
+CHECKS[GROUP_RESOURCE] = partial(checked, table=GROUP_CONFIGS, what="group config name")
 
 
-def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def describe(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes from.
 
     A topic's configs with their synonyms, strongest level first; a broker's by its id; the name "" shows what is set at
     run time for all brokers; a group's (KIP-848) whether there is such a group or not. Versions: 1 to 4; 1 adds sources
     and synonyms, 3 types and documentation.
     """
-    results = []
-    for resource in request.body.resources:
-        kind, name, keys = resource.resource_type, resource.resource_name, resource.configuration_keys
-        result: dict[str, Any] = {"resource_type": kind, "resource_name": name, "configs": []}
-        try:
-            for row, value in values(broker, resource):
-                if keys is None or row.name in keys:
-                    result["configs"].append(described(row, value, request))
-        except KafkaError as error:
-            result["error_code"], result["error_message"] = error.error, error.message
-        results.append(result)
-    return {"results": results}
+
+    def shown(resource: Any) -> Answer:
+        keys = resource.configuration_keys
+        rows = [each for each in values(broker, resource) if keys is None or each[0].name in keys]
+        return {"configs": [described(row, value, request) for row, value in rows]}
+
+    def one(resource: Any) -> Answer:
+        return judged(named(resource), lambda: shown(resource), say_why=True)
+
+    return {"results": [one(resource) for resource in request.body.resources]}
+
+
+def named(resource: Any) -> Answer:
+    return {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
 
 
 def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
     """Each config of a resource with its value."""
-    config, image, name = broker.config, broker.image, resource.resource_name
-    if resource.resource_type == TOPIC_RESOURCE:
-        controller.check_topic_name(name)
-        image.topic(name)
-        return [(row, config.topic_value(image, broker.node_id, name, row.name)) for row in TOPIC_CONFIGS.values()]
-    if resource.resource_type == BROKER_RESOURCE and name == "":
+    config, image, kind, name = broker.config, broker.image, resource.resource_type, resource.resource_name
+    if kind == BROKER_RESOURCE and name == "":
         source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
         return [(BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
-    if resource.resource_type == BROKER_RESOURCE:
+    if kind == TOPIC_RESOURCE:
+        controller.check_topic_name(name)
+        image.topic(name)
+    elif kind == BROKER_RESOURCE:
         check_own_id(broker, name, "Broker", " or empty string")
-        rows = [(row, config.broker_value(image, broker.node_id, row.name)) for row in BROKER_CONFIGS.values()]
-        return [*rows, *config.places(broker.node_id, broker.log_dir)]
-    if resource.resource_type == GROUP_RESOURCE:
-        if not name:
-            raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
-        return [(row, config.group_value(image, broker.node_id, name, row.name)) for row in GROUP_CONFIGS.values()]
-    if resource.resource_type == CLIENT_METRICS:
+    elif kind == GROUP_RESOURCE and not name:
+        raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
+    elif kind == CLIENT_METRICS:
         return []  # there is no telemetry (KIP-714)
-    raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
+    elif kind != GROUP_RESOURCE:
+        raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    rows = [(row, config.value(image, broker.node_id, kind, name, row.name)) for row in TABLES[kind].values()]
+    return [*rows, *config.places(broker.node_id, broker.log_dir)] if kind == BROKER_RESOURCE else rows
 
 
-def described(row: Config, value: Value, request: Call) -> dict[str, Any]:
+def described(row: Config, value: Value, request: Call) -> Answer:
     """One config as the answer shows it."""
     body = request.body
-    answer: dict[str, Any] = {
+    answer: Answer = {
         "name": row.name,
         "value": show(value.value),
         "read_only": row.name not in RUN_TIME_BROKER_CONFIGS | TOPIC_CONFIGS.keys() | GROUP_CONFIGS.keys(),
@@ -99,7 +101,7 @@ def check_own_id(broker: Broker, name: str, what: str, or_else: str = "") -> Non
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
-def alter(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of brokers, leave the others. SET,
     DELETE, and for lists APPEND and SUBTRACT. AlterConfigs (KIP-133), the old form: what isn't named is taken back.
 
@@ -109,20 +111,21 @@ def alter(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     body = request.body
     times_named = Counter((resource.resource_type, resource.resource_name) for resource in body.resources)
     records: list[MetadataRecord] = []
-    results, altered = [], []
-    for resource in body.resources:
+    altered: list[Answer] = []
+
+    def alter_one(resource: Any) -> Answer:
         kind, name = resource.resource_type, resource.resource_name
-        result = {"error_message": None, "resource_type": kind, "resource_name": name}
-        try:
-            if times_named[kind, name] > 1:
-                raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
-            new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
-            records += controller.alter_config(kind, name, new)
-            altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
-        except KafkaError as error:
-            result["error_code"], result["error_message"] = error.error, error.message
-        results.append(result)
-    answer = {"responses": results}
+        if times_named[kind, name] > 1:
+            raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+        new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
+        records.extend(config_records(kind, name, new))
+        altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
+        return {}
+
+    def one(resource: Any) -> Answer:
+        return judged(named(resource) | {"error_message": None}, lambda: alter_one(resource), say_why=True)
+
+    answer = {"responses": [one(resource) for resource in body.resources]}
     return answer if body.validate_only else broker.controller.change(records, now, answer, "ConfigsAltered", altered)
 
 
@@ -150,7 +153,7 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
     return new
 
 
-def resources(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def resources(broker: Broker, request: Call, now: Now) -> Answer:
     """ListConfigResources (KIP-1142): what may have configs of its own. Of client metrics there are none, and of a
     broker's loggers nothing can be set. Versions: 0 asks for the client metrics; 1 names types, none of them: all.
     """

@@ -1,10 +1,11 @@
-"""Which features the cluster may use, and at which level (KIP-584, KIP-778)."""
+"""What this broker speaks; and which features the cluster may use, and at which level (KIP-584, KIP-778)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.cluster.metadata import Image, MetadataRecord
@@ -13,7 +14,9 @@ from minikafka.wire.errors import Error, KafkaError
 
 METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE = "metadata.version", "group.version", "transaction.version"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+# Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not advertised (KAFKA-18659).
+ADVERTISED_FROM = {0: 0}
 
 # Feature -> the lowest and the highest level that this code knows, and that of a cluster that never decided otherwise.
 FEATURES = {
@@ -22,6 +25,32 @@ FEATURES = {
     TRANSACTION_FEATURE: (0, 2, 2),  # KIP-890; a cluster that began before has records that all can read
     "eligible.leader.replicas.version": (1, 1, 1),  # KIP-966; without it nothing here would lead safely
 }
+
+
+def api_versions(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+    """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
+
+    The answer is computed from the handlers present. A version that the broker does not know is answered in version 0
+    with error 35 and this API's own versions, so that the client can try again (Broker.receive does that). The response
+    header is version 0 always, even where the body is flexible. Versions: 3 lets the client name its software, which
+    must match Kafka's pattern, and adds features.
+    """
+    from minikafka.broker.handlers import HANDLERS
+
+    body = request.body
+    software = (body.client_software_name, body.client_software_version) if request.version >= 3 else ()
+    if not all(SOFTWARE.fullmatch(each) for each in software):
+        return {"error_code": Error.INVALID_REQUEST}
+    of_nodes = request.client.listener == CONTROLLER_LISTENER
+    served = sorted((key, handler.versions) for key, handler in HANDLERS.items() if of_nodes or not handler.of_nodes)
+    return {
+        "api_keys": [
+            {"api_key": key, "min_version": ADVERTISED_FROM.get(key, lowest), "max_version": highest}
+            for key, (lowest, highest) in served
+        ],
+        "finalized_features_epoch": broker.quorum.high_watermark - 1,
+        **described(broker.image),
+    }
 
 
 def level(image: Image, feature: str) -> int:

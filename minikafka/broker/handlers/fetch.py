@@ -23,7 +23,7 @@ from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import nested
 
 DIVERGING_EPOCHS = CURRENT_LEADERS = 12  # the version that can tell them; a session may be continued by an older one
 FROM_FOLLOWERS = 11
@@ -266,8 +266,15 @@ def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int
 
 def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dict[str, Any]:
     """What Kafka answers for a partition it did not read; who leads it, where the client was wrong about that."""
-    answer = refused(one.partition, error)
     name = topic_name(broker, one.topic)
+    answer: dict[str, Any] = {
+        "partition_index": one.partition,
+        "error_code": error.error,
+        "high_watermark": -1,
+        "log_start_offset": -1,
+        "aborted_transactions": [] if error.error in NOT_READ else None,
+        "records": b"",
+    }
     if request.version < CURRENT_LEADERS:
         return answer
     if name == METADATA_TOPIC:
@@ -281,17 +288,6 @@ def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
     """Who leads a partition, for a client that was wrong about it (KIP-951)."""
     partition = broker.image.topics[topic].partitions[number]
     return {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}
-
-
-def refused(partition: int, error: KafkaError) -> dict[str, Any]:
-    return {
-        "partition_index": partition,
-        "error_code": error.error,
-        "high_watermark": -1,
-        "log_start_offset": -1,
-        "aborted_transactions": [] if error.error in NOT_READ else None,
-        "records": b"",
-    }
 
 
 def tell(broker: Broker, asked: list[Asked], answers: dict[FetchKey, dict[str, Any]]) -> None:

@@ -7,55 +7,47 @@ first time. Versions: 0 to 6; 1 adds the key type, 4 asks for many keys in one r
 
 from __future__ import annotations
 
-from typing import Any
-
 from minikafka.broker.calls import Broker, Call
-from minikafka.broker.coordinator import Coordinator
 from minikafka.clock import Now
 from minikafka.cluster.metadata import NO_LEADER
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import partition_for
 from minikafka.wire.errors import Error
 
 GROUP, TRANSACTION = 0, 1
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body = request.body
     kind = body.key_type if request.version >= 1 else GROUP
     keys = body.coordinator_keys if request.version >= 4 else [body.key]
     if kind not in (GROUP, TRANSACTION):
         return shaped(request, [refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}") for key in keys])
-    coordinator: Coordinator = broker.groups if kind == GROUP else broker.transactions
+    coordinator = broker.groups if kind == GROUP else broker.transactions
 
-    def answer() -> dict[str, Any]:
-        return shaped(request, [find(broker, coordinator, request, key) for key in keys])
+    def find(key: str) -> Answer:
+        """The leader of the key's partition."""
+        partitions = coordinator.topic.partitions if coordinator.topic else {}
+        leader = partitions[partition_for(key, len(partitions))].leader if partitions else NO_LEADER
+        if leader == NO_LEADER:
+            return refused(key, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
+        host, port = broker.image.brokers[leader].endpoints[request.client.listener]
+        found = {"key": key, "node_id": leader, "host": host, "port": port}
+        return found | {"error_code": Error.NONE, "error_message": ""}
+
+    def answer() -> Answer:
+        return shaped(request, [find(key) for key in keys])
 
     if coordinator.topic is not None:
         return answer()
     return broker.control.create([coordinator.creation()], now, answer)
 
 
-def find(broker: Broker, coordinator: Coordinator, request: Call, key: str) -> dict[str, Any]:
-    """The leader of the key's partition."""
-    partitions = coordinator.topic.partitions if coordinator.topic else {}
-    leader = partitions[partition_for(key, len(partitions))].leader if partitions else NO_LEADER
-    if leader == NO_LEADER:
-        return refused(key, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
-    return {"key": key, **here(broker, request, leader)}
-
-
-def here(broker: Broker, request: Call, node_id: int) -> dict[str, Any]:
-    """A coordinator that was found."""
-    host, port = broker.image.brokers[node_id].endpoints[request.client.listener]
-    return {"error_code": Error.NONE, "error_message": "", "node_id": node_id, "host": host, "port": port}
-
-
-def refused(key: str, error: Error, message: str) -> dict[str, Any]:
+def refused(key: str, error: Error, message: str) -> Answer:
     return {"key": key, "error_code": error, "error_message": message, "node_id": -1, "host": "", "port": -1}
 
 
-def shaped(request: Call, coordinators: list[dict[str, Any]]) -> dict[str, Any]:
+def shaped(request: Call, coordinators: list[Answer]) -> Answer:
     """One coordinator before version 4, many from there on."""
     if request.version >= 4:
         return {"coordinators": coordinators}

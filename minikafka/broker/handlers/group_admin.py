@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, judged
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.wire.errors import Error, KafkaError
@@ -15,50 +13,48 @@ from minikafka.wire.errors import Error, KafkaError
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
 
-def describe_classic(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
 
     Subscriptions are shown while the group is stable, shares always (the last ones). A group that is not there reads as
     Dead; from version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). Version 3 adds authorized operations, 4 instance ids, 5
     is flexible.
     """
-    return {"groups": [classic(broker, request, group_id) for group_id in request.body.groups]}
+
+    def one(group_id: str) -> Answer:
+        try:
+            group: Answer = broker.groups.state(group_id).describe(group_id, ClassicGroup)
+        except KafkaError as error:
+            if error.error is not Error.GROUP_ID_NOT_FOUND:
+                return {"group_id": group_id, "error_code": error.error}
+            group = {"group_id": group_id, "group_state": "Dead"}
+            if request.version >= 6:
+                return group | {"error_code": error.error, "error_message": error.message}
+        return group | operations(request)
+
+    return {"groups": [one(group_id) for group_id in request.body.groups]}
 
 
-def classic(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
-    """One group, or its error."""
-    try:
-        group = broker.groups.state(group_id).describe(group_id, ClassicGroup)
-    except KafkaError as error:
-        if error.error is not Error.GROUP_ID_NOT_FOUND:
-            return {"group_id": group_id, "error_code": error.error}
-        group = {"group_id": group_id, "group_state": "Dead"}
-        if request.version >= 6:
-            return group | {"error_code": error.error, "error_message": error.message}
-    return group | operations(request)
-
-
-def describe_consumer(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
     """ConsumerGroupDescribe (KIP-848): groups of the consumer protocol, with each member's share now and in the end.
 
     A classic group reads as GROUP_ID_NOT_FOUND; clients then try DescribeGroups. Version 1 adds the members' kinds.
     """
-    return {"groups": [consumer(broker, request, group_id) for group_id in request.body.group_ids]}
 
-
-def consumer(broker: Broker, request: Call, group_id: str) -> dict[str, Any]:
-    """One group, or its error."""
-    try:
+    def described(group_id: str) -> Answer:
         return broker.groups.state(group_id).describe(group_id, ConsumerGroup) | operations(request)
-    except KafkaError as error:
-        return {"group_id": group_id, "error_code": error.error, "error_message": error.message}
+
+    def one(group_id: str) -> Answer:
+        return judged({"group_id": group_id}, lambda: described(group_id), say_why=True)
+
+    return {"groups": [one(group_id) for group_id in request.body.group_ids]}
 
 
-def operations(request: Call) -> dict[str, int]:
+def operations(request: Call) -> Answer:
     return {"authorized_operations": GROUP_OPERATIONS} if request.body.include_authorized_operations else {}
 
 
-def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def list_groups(broker: Broker, request: Call, now: Now) -> Answer:
     """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.
 
     Filters by state and by type ignore upper and lower case; a client asks every broker and puts the answers together.
@@ -80,25 +76,18 @@ def list_groups(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     return {"groups": found}
 
 
-def delete(broker: Broker, request: Call, now: Now) -> Wait:
+def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """DeleteGroups (KIP-229): groups and their committed offsets go.
 
     Only an empty group can be deleted (NON_EMPTY_GROUP). Each group has its own verdict. Version 2 is flexible.
     """
-    deletions: dict[str, Wait] = {}
-    for group_id in dict.fromkeys(request.body.groups_names):
-        deletions[group_id] = broker.groups.ask(group_id, lambda groups, *_, name=group_id: groups.delete(name), now)
-        deletions[group_id].then(lambda ended: broker.moved(ended, 1))
+    deletions = {
+        group_id: broker.groups.ask(group_id, lambda groups, *_, name=group_id: groups.delete(name), now)
+        for group_id in dict.fromkeys(request.body.groups_names)
+    }
 
-    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
-        if not expired and not all(deletion.is_done for deletion in deletions.values()):
-            return None
-        return {"results": [{"group_id": name, "error_code": verdict(each)} for name, each in deletions.items()]}
+    def answer() -> Answer:
+        errors = {name: Error.NONE if each.error is None else each.error.error for name, each in deletions.items()}
+        return {"results": [{"group_id": name, "error_code": error} for name, error in errors.items()]}
 
-    return Wait(list(deletions.values()), attempt=attempt)
-
-
-def verdict(deletion: Wait) -> Error:
-    if deletion.error is not None:
-        return deletion.error.error
-    return Error.NONE if deletion.is_done else Error.COORDINATOR_NOT_AVAILABLE  # the node stops
+    return all_of([*deletions.values()], answer)

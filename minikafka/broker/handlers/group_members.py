@@ -56,10 +56,6 @@ def sync(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(body.group_id, lambda groups, wait, now: groups.sync(wait, body, now), now)
 
 
-def refuse_sync(request: Call, error: KafkaError) -> dict[str, Any]:
-    return {"error_code": error.error, "assignment": b""}
-
-
 def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     """Heartbeat (KIP-62, KIP-345): a member of a classic group says that it is alive.
 

@@ -121,6 +121,7 @@ def topic_fields(
     broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
 ) -> dict[str, Any]:
     """A topic with these partitions of it."""
+    live = {one.broker_id for one in broker.image.live_brokers()}
     described = [
         {
             "error_code": Error.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else Error.NONE,
@@ -129,7 +130,7 @@ def topic_fields(
             "leader_epoch": partition.leader_epoch,
             "replica_nodes": list(partition.replicas),
             "isr_nodes": list(partition.isr),
-            "offline_replicas": [replica for replica in partition.replicas if not is_live(broker, replica)],
+            "offline_replicas": [replica for replica in partition.replicas if replica not in live],
         }
         for number, partition in partitions.items()
     ]
@@ -140,11 +141,6 @@ def topic_fields(
         "partitions": described,
         "topic_authorized_operations": operations,
     }
-
-
-def is_live(broker: Broker, broker_id: int) -> bool:
-    registration = broker.image.brokers.get(broker_id)
-    return registration is not None and not registration.fenced
 
 
 def reachable(
@@ -177,10 +173,8 @@ def describe_cluster(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     body = request.body
     if request.version >= 1 and body.endpoint_type != BROKERS:
         if body.endpoint_type == CONTROLLERS:
-            raise KafkaError(
-                Error.MISMATCHED_ENDPOINT_TYPE,
-                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
-            )
+            why = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+            raise KafkaError(Error.MISMATCHED_ENDPOINT_TYPE, why)
         raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {body.endpoint_type}")
     with_fenced = request.version >= 2 and body.include_fenced_brokers
     brokers = [

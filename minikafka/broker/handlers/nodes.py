@@ -7,127 +7,120 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call, by_topic, judged
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
 from minikafka.cluster.replica import Follower
 from minikafka.cluster.snapshots import SnapshotId
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
 
 
-def vote(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def vote(broker: Broker, request: Call, now: Now) -> Answer:
     """Vote (KIP-595, KIP-996): would this voter, or does it, vote for the candidate. Version 2."""
     return of_quorum(broker, request, lambda asked: broker.quorum.election.asked_for_vote(asked, now))
 
 
-def begin_quorum_epoch(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def begin_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     """BeginQuorumEpoch (KIP-595): somebody leads the quorum. Version 1."""
     return of_quorum(broker, request, lambda asked: broker.quorum.election.told_of_leader(asked, now))
 
 
-def end_quorum_epoch(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def end_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     """EndQuorumEpoch (KIP-595): the leader of the quorum resigns. Version 1."""
     return of_quorum(broker, request, lambda asked: broker.quorum.election.told_of_resignation(asked, now))
 
 
-def of_quorum(broker: Broker, request: Call, answer: Callable[[Message], dict[str, Any]]) -> dict[str, Any]:
-    """The frame that the three have in common: one partition of one topic, of this cluster."""
+def of_quorum(broker: Broker, request: Call, answer: Callable[[Message], Answer], field: str = "topic_name") -> Answer:
+    """The frame that they have in common: one partition of one topic, of this cluster. field: what names the topic."""
     body = request.body
     if body.cluster_id is not None and body.cluster_id != broker.cluster_id:
         raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
     [topic] = body.topics or [None]
-    if topic is None or topic.topic_name != METADATA_TOPIC or len(topic.partitions) != 1:
+    if topic is None or getattr(topic, field) != METADATA_TOPIC or len(topic.partitions) != 1:
         raise KafkaError(Error.INVALID_REQUEST)
-    return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer(topic.partitions[0])]}]}
+    return {"topics": [{field: METADATA_TOPIC, "partitions": [answer(topic.partitions[0])]}]}
 
 
-def fetch_snapshot(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
     """FetchSnapshot (KIP-630): a piece of a snapshot of the metadata, from its leader. Version 1."""
     quorum, body = broker.quorum, request.body
-    if body.cluster_id is not None and body.cluster_id != broker.cluster_id:
-        raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-    [topic] = body.topics or [None]
-    if topic is None or topic.name != METADATA_TOPIC or len(topic.partitions) != 1:
-        raise KafkaError(Error.INVALID_REQUEST)
-    asked = topic.partitions[0]
-    of = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
-    answer: dict[str, Any] = {"index": 0, "error_code": Error.NONE, "snapshot_id": of._asdict()}
-    answer |= {"size": 0, "position": asked.position, "unaligned_records": b""}
-    answer["current_leader"] = {"leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
-    try:
+
+    def piece(asked: Message, of: SnapshotId) -> Answer:
         quorum.replica.check_leader(asked.current_leader_epoch)
         found = quorum.snapshots.piece(of, asked.position, body.max_bytes)
         if found is None:
             raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
         if not 0 <= asked.position < found[1]:
             raise KafkaError(Error.POSITION_OUT_OF_RANGE)
-        answer |= {"unaligned_records": found[0], "size": found[1]}
         quorum.election.heard_from(body.replica_id, now)
-    except KafkaError as error:
-        answer["error_code"] = error.error
-    return {"topics": [{"name": METADATA_TOPIC, "partitions": [answer]}]}
+        return {"unaligned_records": found[0], "size": found[1]}
+
+    def answer(asked: Message) -> Answer:
+        of = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+        known: Answer = {"index": 0, "snapshot_id": of._asdict(), "size": 0, "position": asked.position}
+        known["current_leader"] = {"leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
+        return judged(known | {"unaligned_records": b""}, lambda: piece(asked, of))
+
+    return of_quorum(broker, request, answer, "name")
 
 
-def register(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def register(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """BrokerRegistration (KIP-631): a broker comes, and gets its epoch. Version 4."""
     return broker.controller.register(request.body.to_dict(), now)
 
 
-def heartbeat(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """BrokerHeartbeat (KIP-631): a broker lives; one that is ready is unfenced. Version 2."""
     if not broker.quorum.is_leader:
         raise KafkaError(Error.NOT_CONTROLLER)
     return broker.controller.heartbeat(request.body, now)
 
 
-def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AllocateProducerIds (KIP-730): the next block for a broker. Version 0."""
     body, image = request.body, broker.image
-    known = image.brokers.get(body.broker_id)
-    if known is None or known.broker_epoch != body.broker_epoch:
-        raise KafkaError(Error.STALE_BROKER_EPOCH)
+    check_epoch(broker, body)
     records = controller.allocate_producer_ids(image, body.broker_id, body.broker_epoch)
-    block = controller.producer_id_block(records[0])
-    answer = {"error_code": Error.NONE, "producer_id_start": block.start, "producer_id_len": len(block)}
+    start, size = image.next_producer_id, controller.PRODUCER_ID_BLOCK_SIZE
+    answer = {"error_code": Error.NONE, "producer_id_start": start, "producer_id_len": size}
     return broker.controller.decide(records, now, lambda: answer)
 
 
-def alter_partition(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AlterPartition (KIP-497): leaders name the replicas that are in sync. Each partition has its own verdict.
     Version 3.
     """
     body, image, value = request.body, broker.image, broker.controller.topic_value
-    known = image.brokers.get(body.broker_id)
-    if known is None or known.broker_epoch != body.broker_epoch:
-        raise KafkaError(Error.STALE_BROKER_EPOCH)
+    check_epoch(broker, body)
     records: list[MetadataRecord] = []
-    topics = []
-    for topic in body.topics:
-        partitions = []
-        for asked in topic.partitions:
-            answer: dict[str, Any] = {"partition_index": asked.partition_index, "error_code": Error.NONE}
-            try:
-                change = controller.alter_isr(image, body.broker_id, topic.topic_id, asked, value)
-                was = image.topic_by_id(topic.topic_id).partitions[asked.partition_index]
-                isr = list(was.isr)
-                if change is not None:
-                    records.append(change)
-                    isr = change.fields.get("isr", isr)
-                answer |= {"leader_id": was.leader, "leader_epoch": was.leader_epoch, "isr": isr}
-                answer["partition_epoch"] = was.partition_epoch + (change is not None)
-            except KafkaError as error:
-                answer["error_code"] = error.error
-            partitions.append(answer)
-        topics.append({"topic_id": topic.topic_id, "partitions": partitions})
+
+    def verdict(topic: Any, asked: Any) -> Answer:
+        change = controller.alter_isr(image, body.broker_id, topic.topic_id, asked, value)
+        was = image.topic_by_id(topic.topic_id).partitions[asked.partition_index]
+        isr = list(was.isr)
+        if change is not None:
+            records.append(change)
+            isr = change.fields.get("isr", isr)
+        answer = {"leader_id": was.leader, "leader_epoch": was.leader_epoch, "isr": isr}
+        return answer | {"partition_epoch": was.partition_epoch + (change is not None)}
+
+    topics = by_topic(body.topics, "topic_id", lambda asked: {"partition_index": asked.partition_index}, verdict)
     return broker.controller.decide(records, now, lambda: {"error_code": Error.NONE, "topics": topics})
 
 
-def describe_quorum(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def check_epoch(broker: Broker, body: Message) -> None:
+    """Whether the broker that asks is this run of it. Errors: STALE_BROKER_EPOCH."""
+    known = broker.image.brokers.get(body.broker_id)
+    if known is None or known.broker_epoch != body.broker_epoch:
+        raise KafkaError(Error.STALE_BROKER_EPOCH)
+
+
+def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeQuorum (KIP-595, KIP-836, KIP-853): how far the voters and the observers of the metadata log are.
 
     The active controller knows: what it has, and what the others asked for. Times are those of its wall clock, -1 for a
@@ -141,7 +134,7 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         return {"topics": [{"topic_name": name, "partitions": partitions} for name, partitions in topics]}
     replica, own = quorum.replica, Follower(now.monotonic_ms, quorum.end_offset, fetched_ms=now.monotonic_ms)
 
-    def shown(node: int, known: Follower) -> dict[str, Any]:
+    def shown(node: int, known: Follower) -> Answer:
         answer = {"replica_id": node, "log_end_offset": known.log_end_offset if known.fetched_ms else -1}
         for name, at_ms in (("last_fetch", known.fetched_ms), ("last_caught_up", known.caught_up_ms)):
             if request.version >= 1 and known.fetched_ms:
@@ -149,7 +142,7 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
         return answer
 
     followers = {**dict.fromkeys(replica.partition.replicas, Follower(0)), **replica.followers, broker.node_id: own}
-    answer: dict[str, Any] = {"partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
+    answer: Answer = {"partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
     answer["high_watermark"] = quorum.high_watermark
     answer["current_voters"] = [shown(node, followers[node]) for node in replica.partition.replicas]
     answer["observers"] = [shown(node, known) for node, known in sorted(quorum.observers.items())]
@@ -160,7 +153,7 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer]}], "nodes": nodes}
 
 
-def unregister(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """UnregisterBroker (KIP-631): a broker that is gone for good is forgotten. One that lives registers again.
     Version: 0.
     """

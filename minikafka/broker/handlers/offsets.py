@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, by_topic, judged
 from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.unpacking import Allowance
 
@@ -18,7 +19,7 @@ READ_COMMITTED = 1
 MAX_RECORDS = 60_000  # looked at in one ListOffsets: less than a tenth of a second
 
 
-def list_offsets(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
     """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
     Timestamp -1 is the latest (the high watermark; read_committed: the last stable offset), -2 the earliest, -3 the
@@ -29,32 +30,29 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
     batch (Apache Kafka goes on). Versions: 2 adds isolation levels, 4 leader epochs, 6 is flexible, 7 knows -3, 8 -4,
     9 -5 and 11 -6; 10 brings a time-out, which nothing here needs.
     """
-    topics = []
     allowance = Allowance(records=MAX_RECORDS)
+    topics = []
     for topic in request.body.topics:
         times_named = Counter(partition.partition_index for partition in topic.partitions)
+        once = {partition.partition_index: partition for partition in topic.partitions}
+        twice = {"error_code": Error.INVALID_REQUEST}
         partitions = [
-            look_up(broker, request, topic.name, partition, allowance)
-            if times_named[partition.partition_index] == 1
-            else refusal(partition.partition_index, Error.INVALID_REQUEST)
-            for partition in {partition.partition_index: partition for partition in topic.partitions}.values()
+            look_up(broker, request, topic.name, once[at], allowance) if times == 1 else {"partition_index": at} | twice
+            for at, times in times_named.items()
         ]
         topics.append({"name": topic.name, "partitions": partitions})
     return {"topics": topics}
 
 
-def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> dict[str, Any]:
+def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> Answer:
     """One partition's answer."""
-    try:
+
+    def found() -> Answer:
         timestamp, offset, leader_epoch = offset_for(broker, request, topic, partition, allowance)
-    except KafkaError as error:
-        return refusal(partition.partition_index, error.error)
-    answer = {"partition_index": partition.partition_index, "timestamp": timestamp, "offset": offset}
-    return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
+        answer = {"timestamp": timestamp, "offset": offset}
+        return answer | ({"leader_epoch": leader_epoch} if request.version >= 4 else {})
 
-
-def refusal(index: int, error: Error) -> dict[str, Any]:
-    return {"partition_index": index, "error_code": error, "timestamp": -1, "offset": -1}
+    return judged({"partition_index": partition.partition_index}, found)
 
 
 def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> tuple[int, int, int]:
@@ -79,54 +77,38 @@ def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowa
     return found if found is not None and found[1] < end else NOTHING
 
 
-def ends_of_epochs(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def ends_of_epochs(broker: Broker, request: Call, now: Now) -> Answer:
     """OffsetForLeaderEpoch (KIP-101, KIP-320): where the records of a leader epoch end.
 
     The answer names the largest epoch up to the one asked for that has records, and its end. A consumer whose leader
     has changed asks with the epoch of the last record it read: if that epoch ends before its position, the log was cut
     there. Versions: 2 to 4; 3 brings the replica's id, 4 is flexible.
     """
-    return {
-        "topics": [
-            {"topic": topic.topic, "partitions": [end_of_epoch(broker, topic.topic, each) for each in topic.partitions]}
-            for topic in request.body.topics
-        ]
-    }
+
+    def end(topic: Any, asked: Any) -> Answer:
+        replica = broker.replicas.leader(topic.topic, asked.partition, asked.current_leader_epoch)
+        leader_epoch, end_offset = replica.log.end_offset_for_epoch(asked.leader_epoch)
+        return {"leader_epoch": leader_epoch, "end_offset": end_offset}
+
+    return {"topics": by_topic(request.body.topics, "topic", lambda each: {"partition": each.partition}, end)}
 
 
-def end_of_epoch(broker: Broker, topic: str, asked: Any) -> dict[str, Any]:
-    """One partition's answer."""
-    try:
-        replica = broker.replicas.leader(topic, asked.partition, asked.current_leader_epoch)
-    except KafkaError as error:
-        return {"partition": asked.partition, "error_code": error.error}
-    leader_epoch, end_offset = replica.log.end_offset_for_epoch(asked.leader_epoch)
-    return {"partition": asked.partition, "leader_epoch": leader_epoch, "end_offset": end_offset}
-
-
-def delete_records(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def delete_records(broker: Broker, request: Call, now: Now) -> Answer:
     """DeleteRecords (KIP-107): forget all records before an offset.
 
     The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE. Whole segments below it are deleted from
     disk, here at once, by Apache Kafka with the next pass of retention. Offset -1 means the high watermark, beyond
     which nothing can be deleted. Versions: 0 to 2, the same fields; 2 is flexible.
     """
-    topics = []
-    for topic in request.body.topics:
-        partitions = [delete(broker, topic.name, partition) for partition in topic.partitions]
-        topics.append({"name": topic.name, "partitions": partitions})
-    broker.replicas.changed(now)
-    return {"topics": topics}
 
-
-def delete(broker: Broker, topic: str, partition: Any) -> dict[str, Any]:
-    """One partition's answer: its new low watermark, or why not."""
-    answer = {"partition_index": partition.partition_index, "low_watermark": -1, "error_code": Error.NONE}
-    try:
-        if topic in INTERNAL_TOPICS:
+    def delete(topic: Any, asked: Any) -> Answer:
+        if topic.name in INTERNAL_TOPICS:
             raise KafkaError(Error.INVALID_TOPIC_EXCEPTION)
-        replica = broker.replicas.leader(topic, partition.partition_index)
-        answer["low_watermark"] = replica.delete_records(partition.offset)
-    except KafkaError as error:
-        answer["error_code"] = error.error
+        return {"low_watermark": broker.replicas.leader(topic.name, asked.partition_index).delete_records(asked.offset)}
+
+    def named(asked: Any) -> Answer:
+        return {"partition_index": asked.partition_index, "low_watermark": -1}
+
+    answer = {"topics": by_topic(request.body.topics, "name", named, delete)}
+    broker.replicas.changed(now)
     return answer

@@ -1,25 +1,25 @@
 """What administrators ask of partitions: another leader, other replicas. Each partition has its own verdict, and those
-that are good are decided together.
+that are good are decided together. And the folders that hold a broker's logs: it has one here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, judged
 from minikafka.clock import Now
 from minikafka.cluster import controller, leadership
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
 ELECTIONS = {0: leadership.PREFERRED, 1: leadership.UNCLEAN}  # ElectionType
 
-Verdicts = dict[str, list[dict[str, Any]]]
+Verdicts = dict[str, list[Answer]]
 
 
-def elect_leaders(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """ElectLeaders (KIP-183, KIP-460): the preferred replica leads, or, where nobody leads, anybody who is up. Asked
     for all partitions, those that need no election are left out. Versions: 0 to 2; 1 adds the kind of election.
     """
@@ -29,22 +29,23 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> dict[str, Any] | W
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown election type {body.election_type}")
     records: list[MetadataRecord] = []
 
-    def verdict(topic: str, number: int) -> None:
+    def verdict(topic: str, number: int) -> Answer:
         records.append(controller.elect_leader(image, topic, number, election, broker.controller.topic_value))
+        return {}
 
     if body.topic_partitions is None:
         asked = [(name, number) for name, number, _ in image.all_partitions()]
     else:
         asked = [(topic.topic, number) for topic in body.topic_partitions for number in topic.partitions]
-    judged = verdicts(asked, verdict, "partition_id")
+    by_topic = verdicts(asked, verdict, "partition_id")
     if body.topic_partitions is None:
         unneeded = Error.ELECTION_NOT_NEEDED
-        judged = {topic: [row for row in rows if row["error_code"] != unneeded] for topic, rows in judged.items()}
-    answer = [{"topic": topic, "partition_result": rows} for topic, rows in judged.items()]
+        by_topic = {topic: [row for row in rows if row["error_code"] != unneeded] for topic, rows in by_topic.items()}
+    answer = [{"topic": topic, "partition_result": rows} for topic, rows in by_topic.items()]
     return broker.controller.decide(records, now, lambda: {"replica_election_results": answer})
 
 
-def reassign(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AlterPartitionReassignments (KIP-455): partitions move to other replicas, which takes until the new ones are in
     sync; the answer only says that it began. Versions: 0 to 1; 1 may forbid another replication factor.
     """
@@ -52,36 +53,33 @@ def reassign(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     records: list[MetadataRecord | None] = []
     targets = {(topic.name, each.partition_index): each.replicas for topic in body.topics for each in topic.partitions}
 
-    def verdict(topic: str, number: int) -> None:
+    def verdict(topic: str, number: int) -> Answer:
         target = targets[topic, number]
         partition = controller.partition_of(image, topic, number)
         stay = len(partition.replicas) - len(partition.adding_replicas)
         if target is not None and not body.allow_replication_factor_change and len(target) != stay:
             raise KafkaError(Error.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {stay}")
         records.append(controller.reassign(image, topic, number, target, broker.controller.topic_value))
+        return {}
 
-    judged = verdicts(targets, verdict, "partition_index")
+    by_topic = verdicts(targets, verdict, "partition_index")
     answer = {
         "allow_replication_factor_change": body.allow_replication_factor_change,
-        "responses": [{"name": topic, "partitions": rows} for topic, rows in judged.items()],
+        "responses": [{"name": topic, "partitions": rows} for topic, rows in by_topic.items()],
     }
     return broker.controller.decide([record for record in records if record], now, lambda: answer)
 
 
-def verdicts(asked: Iterable[tuple[str, int]], verdict: Callable[[str, int], None], number_field: str) -> Verdicts:
+def verdicts(asked: Iterable[tuple[str, int]], verdict: Callable[[str, int], Answer], number_field: str) -> Verdicts:
     """By topic, what is answered for each partition."""
-    judged: Verdicts = {}
-    for topic, number in asked:
-        row: dict[str, Any] = {number_field: number, "error_code": Error.NONE, "error_message": None}
-        try:
-            verdict(topic, number)
-        except KafkaError as error:
-            row |= {"error_code": error.error, "error_message": error.message}
-        judged.setdefault(topic, []).append(row)
-    return judged
+    by_topic: Verdicts = {}
+    for at in asked:
+        row = judged({number_field: at[1], "error_message": None}, partial(verdict, *at), say_why=True)
+        by_topic.setdefault(at[0], []).append(row)
+    return by_topic
 
 
-def list_reassignments(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def list_reassignments(broker: Broker, request: Call, now: Now) -> Answer:
     """ListPartitionReassignments (KIP-455): what is on its way. Version 0."""
     asked = request.body.topics
     wanted = None if asked is None else {(topic.name, number) for topic in asked for number in topic.partition_indexes}
@@ -92,3 +90,41 @@ def list_reassignments(broker: Broker, request: Call, now: Now) -> dict[str, Any
             row = {field: list(getattr(partition, field)) for field in fields}
             topics.setdefault(name, []).append({"partition_index": number, **row})
     return {"topics": [{"name": name, "partitions": rows} for name, rows in topics.items()]}
+
+
+def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
+    """DescribeLogDirs (KIP-113, KIP-827): how many bytes each log takes, and how many records of it don't count yet.
+
+    Topics null means all; what isn't here is left out. Versions: 1 to 5; 4 brings the size of the volume (-1 here: not
+    known), 5 cordoned directories (there are none).
+    """
+    asked = request.body.topics
+    wanted = None if asked is None else {(one.topic, number) for one in asked for number in one.partitions}
+    topics: dict[str, list[Answer]] = {}
+    for (topic, number), replica in sorted(broker.replicas.replicas.items()):
+        if wanted is None or (topic, number) in wanted:
+            size_bytes, lag = replica.log.size_bytes, replica.log.log_end_offset - replica.high_watermark
+            found = {"partition_index": number, "partition_size": size_bytes, "offset_lag": max(lag, 0)}
+            topics.setdefault(topic, []).append(found)
+    listed = [{"name": topic, "partitions": partitions} for topic, partitions in topics.items()]
+    return {"results": [{"error_code": Error.NONE, "log_dir": broker.log_dir, "topics": listed}]}
+
+
+def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
+    """AlterReplicaLogDirs (KIP-113): LOG_DIR_NOT_FOUND for any folder but the one where the replica is. Versions: 1 and
+    2, the same fields.
+    """
+
+    def verdict(path: str, topic: str, number: int) -> Error:
+        if path != broker.log_dir:
+            return Error.LOG_DIR_NOT_FOUND
+        return Error.NONE if broker.replicas.find(topic, number) else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+    results: dict[str, list[Answer]] = {}
+    for folder in request.body.dirs:
+        for topic in folder.topics:
+            results.setdefault(topic.name, []).extend(
+                {"partition_index": number, "error_code": verdict(folder.path, topic.name, number)}
+                for number in topic.partitions
+            )
+    return {"results": [{"topic_name": topic, "partitions": partitions} for topic, partitions in results.items()]}

@@ -251,20 +251,15 @@ def repacked(log: Log, batch: BatchHeader, records: Buffer, allowance: Allowance
 def only_batch(records: memoryview | None, version: int) -> BatchHeader:
     """Since Produce 3 a partition's records are exactly one batch, of magic 2."""
     if records is None or len(records) < BATCH_OVERHEAD:
-        raise KafkaError(
-            Error.INVALID_RECORD, f"Produce requests with version {version} must have at least one record batch"
-        )
+        why = f"Produce requests with version {version} must have at least one record batch"
+        raise KafkaError(Error.INVALID_RECORD, why)
     batch = read_header(records)
     if batch.size_bytes != len(records):
-        raise KafkaError(
-            Error.INVALID_RECORD,
-            f"Produce requests with version {version} are only allowed to contain exactly one record batch",
-        )
+        why = f"Produce requests with version {version} are only allowed to contain exactly one record batch"
+        raise KafkaError(Error.INVALID_RECORD, why)
     if batch.compression == "zstd" and version < 7:
-        raise KafkaError(
-            Error.UNSUPPORTED_COMPRESSION_TYPE,
-            f"Produce requests with version {version} are not allowed to use ZStandard compression",
-        )
+        why = f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        raise KafkaError(Error.UNSUPPORTED_COMPRESSION_TYPE, why)
     return batch
 
 

@@ -6,22 +6,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, judged
 from minikafka.broker.config import Source, check_topic_configs, show
 from minikafka.broker.config_tables import TOPIC_CONFIGS
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Topic
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, TOPIC_RESOURCE, MetadataRecord, Topic
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
 NO_ID = bytes(16)
 EXCESSIVE = "Excessively large number of partitions per request."
 
 
-def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
 
     -1 for partitions or replication factor means the broker's default. Versions: 2 to 7; 5 adds the resulting configs
@@ -32,11 +33,13 @@ def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     counts = (len(topic.assignments) or topic.num_partitions for topic in body.topics)
     partitions = sum(by_default if count == -1 else max(count, 0) for count in counts)
     topics = len({topic.name for topic in body.topics})
-    defaults = resulting_configs(broker)
+    in_force = partial(broker.config.value, broker.image, broker.node_id, TOPIC_RESOURCE, "")
+    values = {name: in_force(name) for name in TOPIC_CONFIGS}
+    defaults = [{"name": name, "value": show(one.value), "config_source": one.source} for name, one in values.items()]
     records: list[MetadataRecord] = []
-    created: list[dict[str, Any]] = []
+    created: list[Answer] = []
 
-    def verdict(topic: Any) -> dict[str, Any]:
+    def verdict(topic: Any) -> Answer:
         if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
             raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
         if topics > controller.MAX_TOPICS_PER_REQUEST:
@@ -62,20 +65,17 @@ def create(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
     return answer if body.validate_only else broker.controller.change(records, now, answer, "TopicCreated", created)
 
 
-def verdicts(topics: list[Any], verdict: Callable[[Any], dict[str, Any]]) -> list[dict[str, Any]]:
+def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer]:
     """What is answered for each topic: the fields of its verdict, or the error."""
     times_named = Counter(topic.name for topic in topics)
-    results = []
-    for topic in {topic.name: topic for topic in topics}.values():
-        result = {"name": topic.name, "error_code": Error.NONE, "error_message": None}
-        try:
-            if times_named[topic.name] > 1:
-                raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
-            result |= verdict(topic)
-        except KafkaError as error:
-            result |= {"error_code": error.error, "error_message": error.message}
-        results.append(result)
-    return results
+
+    def once(topic: Any) -> Answer:
+        if times_named[topic.name] > 1:
+            raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
+        return verdict(topic)
+
+    named = {topic.name: ({"name": topic.name, "error_message": None}, partial(once, topic)) for topic in topics}
+    return [judged(*each, say_why=True) for each in named.values()]
 
 
 def place(broker: Broker, topic: Any) -> controller.Placement:
@@ -93,25 +93,20 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         return controller.check_placement(broker.image, chosen)
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
-    return broker.controller.place(partitions, factor)
+    first = int(broker.random.random() * 2**16)
+    return controller.place(broker.image, partitions, factor, first)
 
 
-def resulting_configs(broker: Broker) -> list[dict[str, Any]]:
-    """Every config that a new topic has, and where it comes from (KIP-525)."""
-    values = {name: broker.config.topic_value(broker.image, broker.node_id, "", name) for name in TOPIC_CONFIGS}
-    return [{"name": name, "value": show(value.value), "config_source": value.source} for name, value in values.items()]
-
-
-def create_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """CreatePartitions (KIP-195): a topic grows. It can never shrink.
 
     Count is the new total. Existing partitions and their records stay where they are; only the choice of a partition
     by key changes, for records to come. Versions: 0 to 3, the same fields; 2 is flexible.
     """
     records: list[MetadataRecord] = []
-    grown: list[dict[str, Any]] = []
+    grown: list[Answer] = []
 
-    def verdict(asked: Any) -> dict[str, Any]:
+    def verdict(asked: Any) -> Answer:
         topic = broker.image.topic(asked.name)
         records.extend(grow(broker, topic, asked))
         grown.append({"topic": topic.name, "partitions": asked.count, "was": len(topic.partitions)})
@@ -130,19 +125,14 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
     if new == 0:
         raise KafkaError(Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
     if new < 0:
-        raise KafkaError(
-            Error.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {current} partition(s); {asked.count} would not be an increase.",
-        )
+        why = f"The topic {topic.name} currently has {current} partition(s); {asked.count} would not be an increase."
+        raise KafkaError(Error.INVALID_PARTITIONS, why)
     if new > controller.MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
     if asked.assignments is not None:
         if len(asked.assignments) != new:
-            raise KafkaError(
-                Error.INVALID_REPLICA_ASSIGNMENT,
-                f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} "
-                "assignment(s) were specified.",
-            )
+            why = f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)}"
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, f"{why} assignment(s) were specified.")
         chosen = {current + number: one.broker_ids for number, one in enumerate(asked.assignments)}
         return controller.create_partitions(topic, controller.check_placement(broker.image, chosen, current))
     factor = len(topic.partitions[0].replicas)
@@ -150,7 +140,7 @@ def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
     return controller.create_partitions(topic, controller.place(broker.image, new, factor, first))
 
 
-def delete(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
 
     A topic is gone for all clients at once; its files are renamed first and removed in the background. Versions: 1 to
@@ -160,19 +150,20 @@ def delete(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         asked = Counter((one.name, one.topic_id) for one in request.body.topics)
     else:
         asked = Counter((name, NO_ID) for name in request.body.topic_names)
-    results: dict[bytes | tuple[str | None, bytes], dict[str, Any]] = {}
-    for (name, topic_id), times in asked.items():
-        try:
-            topic = find(broker, name, topic_id, times)
-        except KafkaError as error:
-            result = {"name": name, "topic_id": topic_id, "error_code": error.error, "error_message": error.message}
-            results[name, topic_id] = result
-            continue
-        result = {"name": topic.name, "topic_id": topic.topic_id, "error_code": Error.NONE, "error_message": None}
-        if topic.topic_id in results:
+
+    def found(name: str | None, topic_id: bytes, times: int) -> Answer:
+        topic = find(broker, name, topic_id, times)
+        return {"name": topic.name, "topic_id": topic.topic_id}
+
+    results: dict[bytes | tuple[str | None, bytes], Answer] = {}
+    for of, times in asked.items():
+        named = {"name": of[0], "topic_id": of[1], "error_message": None}
+        result = judged(named, partial(found, *of, times), say_why=True)
+        key = of if result["error_code"] else result["topic_id"]
+        if key in results:
             what = "The provided topic name maps to an ID that was already supplied."
             result |= {"error_code": Error.INVALID_REQUEST, "error_message": what}
-        results[topic.topic_id] = result
+        results[key] = result
     gone = [result["name"] for result in results.values() if result["error_code"] == Error.NONE]
     records = [record for name in gone for record in controller.delete_topic(broker.image.topics[name])]
     answer = {"responses": list(results.values())}

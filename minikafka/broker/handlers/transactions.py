@@ -1,24 +1,28 @@
-"""What a transactional producer asks its coordinator, and what administrators ask about transactions.
+"""What producers ask for the sake of transactions, what coordinators and leaders ask of each other, and what
+administrators ask about transactions.
 
 Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, by_topic, judged
+from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
+from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, V2, Status, TopicPartition
+from minikafka.storage.producer_state import Marker, Producer
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.topics import nested
+from minikafka.wire.schema import nested
 
 KNOWS_FENCED = {"InitProducerId": 4, "AddPartitionsToTxn": 2, "AddOffsetsToTxn": 2, "EndTxn": 2}  # from this version on
 MANY = 4  # the version of AddPartitionsToTxn that asks for many transactions, as brokers do
 BUMPS = 5  # the version of EndTxn that gives the producer its next epoch
+TIMEOUT_MS = 30_000  # request.timeout.ms of brokers
 
 
 class Asked(NamedTuple):
@@ -37,44 +41,80 @@ def said(request: Call, error: KafkaError) -> Error:
     return Error.INVALID_PRODUCER_EPOCH if fenced else error.error
 
 
-def refuse(request: Call, error: KafkaError) -> dict[str, Any]:
-    return {"error_code": said(request, error)}
+def refuse(request: Call, error: KafkaError) -> Answer:
+    return {"error_code": said(request, error)} | ({"producer_epoch": -1} if request.api == "InitProducerId" else {})
 
 
-def add_partitions(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+# -- of producers
+
+
+def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """InitProducerId (KIP-98): an identity for an idempotent producer, or for a transactional one.
+
+    Without a transactional id every call gives a new producer id with epoch 0, also when the client names an old one
+    (KIP-360: that is for transactional producers). With one its coordinator says which id and epoch, and fences whoever
+    had them. Versions: 0 to 5; 2 is flexible, 3 brings the id and epoch that the producer has.
+    """
+    body = request.body
+    if body.transactional_id == "" or (request.version >= 3 and (body.producer_id < 0) != (body.producer_epoch < 0)):
+        raise KafkaError(Error.INVALID_REQUEST)
+    if body.transactional_id is None:
+        producer_id = broker.control.next_producer_id(now)
+        if isinstance(producer_id, Wait):
+            return producer_id
+        if broker.trace:
+            broker.trace.emit("ProducerIdAssigned", producer_id=producer_id, producer_epoch=0)
+        return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": 0}
+    if not 0 < body.transaction_timeout_ms <= broker.config["transaction.max.timeout.ms"]:
+        raise KafkaError(Error.INVALID_TRANSACTION_TIMEOUT)
+    producer_id = new_producer_id(broker, body.transactional_id, now)
+    if isinstance(producer_id, Wait):
+        return producer_id
+    expected = (body.producer_id, body.producer_epoch) if request.version >= 3 and body.producer_id >= 0 else None
+    of = body.transactional_id, body.transaction_timeout_ms, expected, producer_id
+    return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.init(*of, now), now)
+
+
+def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wait:
+    """It is asked for before the coordinator decides, if that may want one."""
+    may_want_one = broker.transactions.state(transactional_id).needs_producer_id(transactional_id)
+    return broker.control.next_producer_id(now) if may_want_one else NO_PRODUCER_ID
+
+
+def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """AddPartitionsToTxn (KIP-98, KIP-890): all partitions of a transaction join it, or none. Versions: 0 to 5; 3 is
     flexible, 4 brings many transactions and verification.
     """
-    transactions = asked_for(request)
-    results: list[list[tuple[str, dict[str, Any]]]] = [[] for _ in transactions]
-    whole, waits = Wait(), []
-
-    def take(at: int, codes: dict[TopicPartition, Error]) -> None:
-        results[at] = [
-            (topic, {"partition_index": number, "partition_error_code": codes[topic, number]})
-            for topic, number in transactions[at].partitions
-        ]
-
-    for at, asked in enumerate(transactions):
-        missing = [place for place in asked.partitions if place[1] not in partitions_of(broker, place[0])]
+    transactions, topics = asked_for(request), broker.image.topics
+    outcomes: list[dict[TopicPartition, Error] | Wait] = []
+    for asked in transactions:
+        missing = [at for at in asked.partitions if at[0] not in topics or at[1] not in topics[at[0]].partitions]
         if asked.verify_only:
-            take(at, {place: verified(broker, asked, place) for place in asked.partitions})
+            outcomes.append({at: verified(broker, asked, at) for at in asked.partitions})
         elif missing:
             codes = dict.fromkeys(asked.partitions, Error.OPERATION_NOT_ATTEMPTED)
-            take(at, codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION))
+            outcomes.append(codes | dict.fromkeys(missing, Error.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             version = V2 if request.version >= MANY else 0
-            waits.append((at, joining(broker, asked[:3], frozenset(asked.partitions), version, now)))
+            outcomes.append(joining(broker, asked[:3], frozenset(asked.partitions), version, now))
 
-    def ended(at: int, wait: Wait) -> None:
-        code = Error.NONE if wait.error is None else said(request, wait.error)
-        take(at, dict.fromkeys(transactions[at].partitions, code))
-        if all(each.is_done for _, each in waits):
-            whole.finish(shaped(request, transactions, results))
+    def answer() -> Answer:
+        results = []
+        for asked, outcome in zip(transactions, outcomes, strict=True):
+            if isinstance(outcome, Wait):
+                code = Error.NONE if outcome.error is None else said(request, outcome.error)
+                outcome = dict.fromkeys(asked.partitions, code)
+            parts = [
+                (topic, {"partition_index": number, "partition_error_code": outcome[topic, number]})
+                for topic, number in asked.partitions
+            ]
+            named = nested(parts, "name", "results_by_partition")
+            results.append({"transactional_id": asked.transactional_id, "topic_results": named})
+        if request.version < MANY:
+            return {"results_by_topic_v3_and_below": results[0]["topic_results"]}
+        return {"results_by_transaction": results}
 
-    for at, wait in waits:
-        wait.then(partial(ended, at))
-    return whole if waits else shaped(request, transactions, results)
+    return all_of([each for each in outcomes if isinstance(each, Wait)], answer)
 
 
 def asked_for(request: Call) -> list[Asked]:
@@ -93,16 +133,10 @@ def flat(topics: Any) -> tuple[TopicPartition, ...]:
     return tuple(dict.fromkeys((topic.name, number) for topic in topics for number in topic.partitions))
 
 
-def partitions_of(broker: Broker, topic: str) -> Any:
-    known = broker.image.topics.get(topic)
-    return known.partitions if known else ()
-
-
 def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
     """Whether a partition has joined."""
     try:
-        transactions = broker.transactions.state(asked.transactional_id)
-        transactions.verify(asked.transactional_id, asked.producer_id, asked.producer_epoch, partition)
+        broker.transactions.state(asked.transactional_id).verify(*asked[:3], partition)
     except KafkaError as error:
         return error.error
     return Error.NONE
@@ -115,29 +149,13 @@ def joining(
     return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.add(*how, now), now)
 
 
-def shaped(
-    request: Call, transactions: list[Asked], results: list[list[tuple[str, dict[str, Any]]]]
-) -> dict[str, Any]:
-    """The answer to an AddPartitionsToTxn."""
-    by_topic = [nested(theirs, "name", "results_by_partition") for theirs in results]
-    if request.version < MANY:
-        return {"results_by_topic_v3_and_below": by_topic[0]}
-    parts = zip(transactions, by_topic, strict=True)
-    return {
-        "results_by_transaction": [
-            {"transactional_id": asked.transactional_id, "topic_results": topics} for asked, topics in parts
-        ]
-    }
-
-
 def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
     """AddOffsetsToTxn (KIP-98): the partition of a group's offsets joins, though the topic may not be made yet.
     Versions: 0 to 4; 3 is flexible.
     """
     body = request.body
     partition = frozenset({(OFFSETS_TOPIC, broker.groups.partition(body.group_id))})
-    of = body.transactional_id, body.producer_id, body.producer_epoch
-    return joining(broker, of, partition, 0, now)
+    return joining(broker, (body.transactional_id, body.producer_id, body.producer_epoch), partition, 0, now)
 
 
 def end(broker: Broker, request: Call, now: Now) -> Wait:
@@ -146,33 +164,105 @@ def end(broker: Broker, request: Call, now: Now) -> Wait:
     """
     body = request.body
     of = body.transactional_id, body.producer_id, body.producer_epoch
-    version, producer_id = (V2 if request.version >= BUMPS else 0), NO_PRODUCER_ID
-    if version and broker.transactions.state(of[0]).needs_producer_id(of[0]):
-        found = broker.control.next_producer_id(now)
-        if isinstance(found, Wait):
-            return found
-        producer_id = found
+    version = V2 if request.version >= BUMPS else 0
+    producer_id = new_producer_id(broker, of[0], now) if version else NO_PRODUCER_ID
+    if isinstance(producer_id, Wait):
+        return producer_id
     how = body.committed, version, producer_id
     return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.end(of, *how, now), now)
 
 
-def describe(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+# -- of coordinators
+
+
+def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """WriteTxnMarkers (KIP-98): the transaction coordinator has decided, and asks the leaders of all partitions of the
+    transaction to write so; an administrator asks one leader, to abort a transaction that no coordinator knows any more
+    (KIP-664).
+
+    A marker is written once the leader has found its epochs to be current, and answered when all in-sync replicas have
+    it. The coordinator asks again until each partition has its marker, so one may come twice. Versions: 1; 2 brings the
+    transaction's version (KIP-1228).
+    """
+    written, pending = [], []
+    for each in request.body.markers:
+        epochs = each.coordinator_epoch, each.transaction_version
+        marker = Marker(each.producer_id, each.producer_epoch, each.transaction_result, *epochs)
+        results = []
+        for topic, number in [(asked.name, number) for asked in each.topics for number in asked.partition_indexes]:
+            answer = {"partition_index": number, "error_code": Error.NONE}
+            results.append((topic, answer))
+            try:
+                pending.append(promise(broker, topic, marker, answer, now))
+            except KafkaError as error:
+                answer["error_code"] = error.error
+                if error.error is Error.KAFKA_STORAGE_ERROR:
+                    broker.storage_failed(error)
+        written.append((each.producer_id, results))
+
+    def answer_all() -> Answer:
+        return {"markers": [{"producer_id": of, "topics": nested(results)} for of, results in written]}
+
+    if not pending:
+        return answer_all()
+    return replicated(pending, now.monotonic_ms + TIMEOUT_MS, lambda *_: None, answer_all)
+
+
+def promise(broker: Broker, topic: str, marker: Marker, answer: Answer, now: Now) -> Promise:
+    """Write a marker into a partition. What was committed for groups is for their coordinator to know."""
+    number = answer["partition_index"]
+    if broker.replicas.find(topic, number) is None:
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    replica = broker.replicas.leader(topic, number)
+    of_groups = topic == OFFSETS_TOPIC
+    appended = broker.groups.end_transaction(number, marker, now) if of_groups else replica.append_marker(marker, now)
+    of = replica, replica.leader_epoch, appended.last_offset + 1
+    return Promise(*of, answer, lambda error: {"error_code": error.error})
+
+
+# -- of administrators
+
+
+def describe(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeTransactions (KIP-664). Version 0."""
 
-    def one(transactional_id: str) -> Answer:
-        try:
-            described: Answer = broker.transactions.state(transactional_id).describe(transactional_id)
-        except KafkaError as error:
-            return {"transactional_id": transactional_id, "error_code": error.error}
-        return {"transactional_id": transactional_id, **described}
+    def one(name: str) -> Answer:
+        return judged({"transactional_id": name}, lambda: broker.transactions.state(name).describe(name))
 
     return {"transaction_states": [one(each) for each in request.body.transactional_ids]}
 
 
-def listed(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def listed(broker: Broker, request: Call, now: Now) -> Answer:
     """ListTransactions (KIP-664, KIP-994, KIP-1152): those that this broker coordinates. Versions: 0 to 2; 1 filters by
     duration, 2 by pattern.
     """
     found = [each for transactions in broker.transactions.loaded() for each in transactions.listed(request.body, now)]
     unknown = set(request.body.state_filters) - {status.word for status in Status}
     return {"error_code": Error.NONE, "unknown_state_filters": sorted(unknown), "transaction_states": found}
+
+
+def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
+    """DescribeProducers (KIP-664): the producers that a replica remembers, leader or not. Version 0."""
+
+    def remembered(topic: Any, number: int) -> Answer:
+        controller.check_topic_name(topic.name)
+        producers = broker.replicas.leader(topic.name, number, or_follower=True).log.producers.producers
+        return {"active_producers": [described(*each) for each in producers.items()]}
+
+    def named(number: int) -> Answer:
+        return {"partition_index": number}
+
+    topics = by_topic(request.body.topics, "name", named, remembered, say_why=True, partitions="partition_indexes")
+    return {"topics": topics}
+
+
+def described(producer_id: int, producer: Producer) -> Answer:
+    first_offset = producer.transaction_first_offset
+    return {
+        "producer_id": producer_id,
+        "producer_epoch": producer.epoch,
+        "last_sequence": producer.last_sequence,
+        "last_timestamp": producer.timestamp,
+        "coordinator_epoch": producer.coordinator_epoch,
+        "current_txn_start_offset": -1 if first_offset is None else first_offset,
+    }
