@@ -212,6 +212,7 @@ class ConsumerMembership(Membership):
                 self.heartbeat.at_ms = self.consumer.now_ms
             self._interval_ms = response.heartbeat_interval_ms
             self.generation = response.member_epoch
+            self.joined_as = self.identity
             if response.assignment is not None:
                 self._share = frozenset(flat(response.assignment.topic_partitions))
                 if self._share != self._had or self._reconciling:

@@ -83,7 +83,7 @@ class Membership:
         self.heartbeat = RequestState(consumer, coordinator)
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
-        self._given_as = self.identity  # who it was when it was given what it has; one that is put out has no id left
+        self._given_as = self.joined_as = self.identity  # when it was given what it has; when it last was in the group
 
     # for the consumer; a subclass provides these
 
@@ -228,7 +228,7 @@ class Membership:
         task = self.tasks[0]
         task.begun = True
         if task.kind == "assigned":
-            self._given_as = self.identity
+            self._given_as = self.joined_as = self.identity
             self.consumer.grant(task.partitions)
         if task.kind != "assign":
             self._tell(task)

@@ -176,9 +176,11 @@ class MemberHandle(Handle):
         return found if metadata or found is None else found.offset
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group, for a producer that commits its offsets in a transaction (KIP-447)."""
+        """Who this consumer is in its group, for a producer that commits its offsets in a transaction (KIP-447). One
+        that was put out keeps its last generation, as in Java: what it commits then is fenced.
+        """
         self._of_group("group_metadata()")
-        member_id, generation = ("", -1) if self.core.member is None else self.core.member.identity
+        member_id, generation = ("", -1) if self.core.member is None else self.core.member.joined_as
         instance_id = self.core.config["group_instance_id"]
         return GroupMetadata(self.core.config["group_id"], generation, member_id, instance_id)
 

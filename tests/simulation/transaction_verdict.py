@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.structs import TopicPartition
+from minikafka.coordinators.groups import partition_for
 from minikafka.wire.control_records import decode_end_transaction
 from minikafka.wire.internal_records import decode_coordinator_record
 from minikafka.wire.records import batches, decode_batch
@@ -27,7 +28,8 @@ from tests.simulation.transaction_programs import (
 if TYPE_CHECKING:
     from tests.simulation.transaction_schedules import Run
 
-OFFSETS = "__consumer_offsets"
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+LEAST_IN_SYNC = 2  # min.insync.replicas
 Values = list[tuple[int, str]]  # offset, value
 Seen = dict[TopicPartition, Values]
 # After the faults: elections, ISRs, a write of the coordinator that is tried again (5 s), and clocks that differ.
@@ -166,7 +168,6 @@ def copied(committed: dict[TopicPartition, Values], offsets: Log, group: dict[To
 def too_late(run: Run) -> list[str]:
     """Who has a transaction open for longer than its timeout finds it aborted, once there is a coordinator."""
     problems, began = [], {}
-    available_ms = run.calm_ms + AVAILABLE_AFTER_MS
     for event in [each for each in run.cluster.trace if each.kind == "TransactionStateChanged"]:
         name, state = event.detail["transactional_id"], event.detail["state"]
         if state == "Ongoing":
@@ -174,7 +175,21 @@ def too_late(run: Run) -> list[str]:
             continue
         at_ms = began.pop(name, event.at)
         timeout_ms = COPIER_TIMEOUT_MS if name.startswith("copier") else PAYER_TIMEOUT_MS
-        latest_ms = max(at_ms + timeout_ms, available_ms) + CLEANUP_MS + SKEW_MS
+        latest_ms = max(at_ms + timeout_ms, available_ms(run, name, event.at)) + CLEANUP_MS + SKEW_MS
         if event.at > latest_ms:
             problems.append(f"{name}'s transaction of {at_ms} ms was aborted at {event.at} ms")
     return problems + [f"{name}'s transaction of {at_ms} ms is open for ever" for name, at_ms in began.items()]
+
+
+def available_ms(run: Run, transactional_id: str, until_ms: int) -> int:
+    """Since when it has a coordinator that can write: one that leads, with as many in sync as a write needs. The last
+    followers come back late where a request to a machine without power hangs until its timeout of 30 s.
+    """
+    found = run.calm_ms + AVAILABLE_AFTER_MS
+    number = partition_for(transactional_id, run.cluster.partition_count(TRANSACTIONS))
+    for event in run.cluster.trace:
+        where = event.detail.get("topic"), event.detail.get("partition")
+        if event.at <= until_ms and event.kind in ("LeaderElected", "IsrExpanded") and where == (TRANSACTIONS, number):
+            was, isr = event.detail.get("was", ()), event.detail["isr"]
+            found = max(found, event.at) if len(was) < LEAST_IN_SYNC <= len(isr) else found
+    return found

@@ -21,7 +21,7 @@ public class Numbers {
     static final int IN_FLIGHT = 2000;
     static volatile boolean over = false;
 
-    public static void main(String[] what) {
+    public static void main(String[] what) throws InterruptedException {
         var waiting = new Thread(Numbers::waitForTheEnd);
         waiting.setDaemon(true);
         waiting.start();
@@ -38,7 +38,7 @@ public class Numbers {
         over = true;
     }
 
-    static void write(String bootstrap, String topic) {
+    static void write(String bootstrap, String topic) throws InterruptedException {
         var settings = Map.<String, Object>of(
                 "bootstrap.servers", bootstrap, "acks", "all", "linger.ms", 2,
                 "reconnect.backoff.ms", 10, "reconnect.backoff.max.ms", 100, "retry.backoff.ms", 10);
@@ -52,6 +52,7 @@ public class Numbers {
                     System.out.println(error == null ? sent + " " + metadata.offset() : "failed " + error);
                     inFlight.release();
                 });
+                if (number % 100 == 99) Thread.sleep(10); // as the others do: all is read again in the end
             }
         }
     }

@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import closing
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.server.embedded import Served
@@ -26,6 +26,7 @@ from tests.clients.test_confluent_kafka import consuming, finish
 GROUP = "readers"
 KEYS = 200  # of the compacted topic
 IN_FLIGHT = 2000
+BURST, BREATH_S = 100, 0.01  # so many records, then a breath: the rounds are long, and all is read again in the end
 MOST_A_ROUND = 6000  # records acknowledged between two kills
 PATIENCE_SECONDS = 60
 PROPERTIES = {"log.cleaner.backoff.ms": "100", "offsets.topic.num.partitions": "3"}
@@ -98,7 +99,7 @@ class LibrdkafkaWriter(Writer):
             key, value = b"%d" % (number % KEYS), b"%d" % number
             self._producer.produce(self.topic, value, key, partition=0, on_delivery=self._delivered)
             number += 1
-            self._producer.poll(0)
+            self._producer.poll(0 if number % BURST else BREATH_S)
             while number - len(self.acknowledged) > IN_FLIGHT and not self._over.is_set():
                 self._producer.poll(0.05)
         if self._producer.flush(PATIENCE_SECONDS):
@@ -174,9 +175,17 @@ class LibrdkafkaReader(Reader):
 def committed(bootstrap: str, group: str) -> int:
     """What the coordinator says the group has committed."""
     options = {"bootstrap.servers": bootstrap, "group.id": group, **RECONNECT}
+    until = time.monotonic() + PATIENCE_SECONDS
     with closing(Consumer(options)) as consumer:
-        [told] = consumer.committed([TopicPartition("plain", 0)], timeout=PATIENCE_SECONDS)
-        return max(told.offset, 0)
+        while True:
+            try:
+                [told] = consumer.committed([TopicPartition("plain", 0)], timeout=PATIENCE_SECONDS)
+                return max(told.offset, 0)
+            except KafkaException as error:  # the group has moved, or moves
+                if not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                    raise
+                if time.monotonic() > until:
+                    raise Wrong(f"nobody tells what {group} has committed: {error}") from None
 
 
 def everything(bootstrap: str, topic: str) -> list[tuple[int, int]]:
@@ -187,7 +196,9 @@ def everything(bootstrap: str, topic: str) -> list[tuple[int, int]]:
         until = time.monotonic() + PATIENCE_SECONDS
         while not found or found[-1][0] < end - 1:
             messages = consumer.consume(1000, 0.2)
-            if time.monotonic() > until:
+            if messages:
+                until = time.monotonic() + PATIENCE_SECONDS
+            elif time.monotonic() > until:
                 raise Wrong(f"{topic} can't be read behind {found[-1:]}; it ends at {end}")
             found += [(message.offset(), int(message.value())) for message in messages if message.error() is None]
     return found
