@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +75,36 @@ class Accounts:
         return dict(sorted(self._notes.items()))
 
 
+class Tables:
+    """A database with tables of rows, which stays when a program dies. Each row has an id, counted from 1."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, list[dict[str, Any]]] = {}
+
+    def insert(self, table: str, **row: Any) -> None:
+        """One more row."""
+        rows = self._tables.setdefault(table, [])
+        rows.append({"id": len(rows) + 1, **row})
+
+    def rows(self, table: str, **like: Any) -> list[dict[str, Any]]:
+        """The rows that have these values, by their ids."""
+        return [dict(row) for row in self._tables.get(table, []) if all(row[name] == like[name] for name in like)]
+
+    def update(self, table: str, number: int, **changes: Any) -> None:
+        """Other values in the row with this id."""
+        self._tables[table][number - 1].update(changes)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is done inside counts when it ends, all together; if it ends by an error, nothing of it counts."""
+        before = copy.deepcopy(self._tables)
+        try:
+            yield
+        except BaseException:
+            self._tables = before
+            raise
+
+
 def with_orders(*orders: tuple[str, str]) -> Cluster:
     """A cluster with these records (key, value) in the topic orders, which has one partition."""
     cluster = Cluster(seed=14, configs=_CONFIGS)
@@ -108,6 +139,35 @@ def receipts(cluster: Cluster) -> int:
     """How many receipts a reader of committed records sees."""
     reader = cluster.consumer("receipts", auto_offset_reset="earliest", isolation_level="read_committed")
     return len(waiting(reader))
+
+
+def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[int]:
+    """Each second an order comes to each of two partitions, and `work` does them as the member billing. The third order
+    of partition 0 is broken. Prints where billing is every 10 s, and returns its lag in the end, by partition.
+    """
+    with Cluster(seed=14, configs=_CONFIGS) as cluster:
+        cluster.create_topic("orders", partitions=2)
+        cluster.start(_a_second, cluster, cluster.producer(client_id="shop"))
+        cluster.start(work, cluster, cluster.consumer("orders", client_id="billing", **_MEMBER))
+        lags = []
+        for _ in range(seconds // 10):
+            cluster.run(seconds=10)
+            lags = [lag for _, lag in sorted(cluster.lag("billing").items())]
+            done = [offset for _, offset in sorted(cluster.committed_offsets("billing").items())]
+            print(f"after {cluster.now_ms // 1000:2} s: committed offsets {done}, lag {lags}")
+        return lags
+
+
+def _a_second(cluster: Cluster, shop: Any) -> None:
+    for number in range(1000):
+        for partition in (0, 1):
+            shop.send("orders", value="?" if (partition, number) == (0, 2) else f"order {number}", partition=partition)
+        cluster.sleep(1)
+
+
+def broken(record: Any) -> bool:
+    """Whether nobody can read this record, however often one tries."""
+    return text(record.value).startswith("?")
 
 
 def text(found: bytes | None) -> str:

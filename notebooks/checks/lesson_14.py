@@ -1,12 +1,15 @@
 """Lesson 14, exactly once at the edges: what a right answer does."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
-from minikafka.course.checks import Exercise, Rung
+from minikafka.course.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.edge_runs import Accounts
 from minikafka.course.lessons import Question
 from minikafka.course.lives import as_a_process
+from minikafka.course.settings_runs import a_day, none_possible
+from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
@@ -263,3 +266,128 @@ def too_much_noted(answer, case):
     if most > allowed:
         return f"after 500 orders there are {most} notes, and {allowed} partitions: the notes grow without end."
     return wrong(answer, case)
+
+
+# --- 2: settings that meet targets ---
+
+WORD_MS, REQUESTS_PER_S, LONGEST_MS = 60, 60, 45_000
+MOST_STEPS = 12  # of a day, in a verdict
+CALM_DAYS = (("calm", 3), ("calm", 5))
+TROUBLE = (
+    ("messages lost", 4),
+    ("messages lost", 6),
+    ("leader cut off", 3),
+    ("leader frozen", 4),
+    ("leader killed", 5),
+    ("maintenance", 3),
+    ("maintenance", 6),
+)
+NO_WAY_OUT = ("no way out", 3)
+OF_THE_PRODUCER = (
+    *("acks", "enable_idempotence", "retries", "linger_ms", "batch_size", "delivery_timeout_ms", "request_timeout_ms"),
+    "max_in_flight_requests_per_connection",
+)
+OF_THE_TOPIC = ("min.insync.replicas", "unclean.leader.election.enable")
+PAIR = 'a pair, such as ({"linger_ms": 5}, {"min.insync.replicas": 1})'
+
+
+def exercise_2():
+    """Settings of a producer and a topic, judged on days that the learner has not seen."""
+    common = {"describe": as_day, "picture": the_day}
+    return Exercise(
+        name="my_settings",
+        takes=settings,
+        right="your settings meet all four targets, on every kind of day.",
+        hints=(
+            "Four targets, and few settings. Which one decides how long a record waits for others? Which one, how many "
+            "replicas have a record before it is acknowledged? Which one, when the producer gives up? Whatever else "
+            "you set must not be worse than its default.",
+            'acks="all" waits for all that are in sync, and that may be the leader alone: min.insync.replicas says how '
+            "many must be in sync. With as many as there are replicas, one dead broker stops all payments. Leave "
+            "idempotence on, and retries as they are.",
+            "Payments come every 5 ms, and a request leaves each linger_ms + 5 ms or so: that makes the requests a "
+            "second. Word comes some 20 ms after the linger is over. The producer gives up after delivery_timeout_ms, "
+            "which must hold linger_ms + request_timeout_ms (30,000), and be at most 45,000.",
+        ),
+        rungs=(
+            Rung(f"a calm day: word after {WORD_MS} ms for 99%, and at most {REQUESTS_PER_S} requests a second",
+                 too_slow, named(CALM_DAYS), describe=as_day),
+            Rung("no acknowledged payment is lost; each is there once, in order", not_kept, named(TROUBLE), **common),
+            Rung("no payment fails while something can be done", fails, named(TROUBLE), **common),
+            Rung(f"there is word on each payment after {LONGEST_MS // 1000} s", no_word,
+                 named((*TROUBLE, NO_WAY_OUT)), **common),
+        ),
+    )  # fmt: skip
+
+
+def named(days):
+    return {f"{kind}, seed {seed}": (kind, seed) for kind, seed in days}
+
+
+def settings(answer):
+    """The two dictionaries. Raises WrongKind for what no producer and no topic takes."""
+    if isinstance(answer, str) or not isinstance(answer, Sequence) or len(answer) != 2:
+        raise WrongKind(f"should be {PAIR}, and this is {short(answer)}.")
+    for given, known, whose in zip(answer, (OF_THE_PRODUCER, OF_THE_TOPIC), ("producer", "topic"), strict=True):
+        if not isinstance(given, Mapping):
+            raise WrongKind(f"should be {PAIR}; the {whose}'s part is {short(given)}.")
+        for name, value in given.items():
+            if name not in known:
+                raise WrongKind(f"{name!r} is no setting of the {whose} here. Choose from {', '.join(known)}.")
+            if not isinstance(value, str | int | float | None):
+                raise WrongKind(f"{name}={short(value)} can't be.")
+    if refusal := none_possible(*answer):
+        raise WrongKind(refusal)
+    return answer
+
+
+def as_day(case):
+    return f"a_day(*my_settings, {case[0]!r}, seed={case[1]})"
+
+
+def the_day(answer, case):
+    kind, seed = case
+    return picture("pipeline" if kind == "messages lost" else "replica-set", a_day(*answer, kind, seed).trace)
+
+
+def broke(line, day):
+    """The line, and what happened on that day."""
+    return "\n".join([line, day.told, *day.steps[:MOST_STEPS]])
+
+
+def too_slow(answer, case):
+    day = a_day(*answer, *case)
+    waited_ms = day.waited_ms(99)
+    if waited_ms is None or waited_ms > WORD_MS:
+        took = "more time than the day has" if waited_ms is None else f"{waited_ms} ms"
+        return broke(f"99% had word after {took}, and should have it after {WORD_MS} ms.", day)
+    if day.requests_per_s > REQUESTS_PER_S:
+        return broke(f"{day.requests_per_s:.0f} requests a second, and {REQUESTS_PER_S} are allowed.", day)
+    return None
+
+
+def not_kept(answer, case):
+    day = a_day(*answer, *case)
+    if day.there is None:
+        return broke("in the end nobody leads orders, and no payment can be read.", day)
+    if day.lost:
+        return broke(f"{len(day.lost)} payments were acknowledged and are gone, the first is {day.lost[0]}.", day)
+    line = f"{day.twice[0]} is there twice." if day.twice else f"{day.overtaken} stands behind a later one."
+    return broke(line, day) if day.twice or day.overtaken else None
+
+
+def fails(answer, case):
+    day = a_day(*answer, *case)
+    open_still = day.waits.count(None)
+    if day.failed:
+        return broke(f"{len(day.failed)} of {len(day.waits)} payments fail, the first is {day.failed[0]}.", day)
+    return broke(f"{open_still} of {len(day.waits)} payments wait, and the day is over.", day) if open_still else None
+
+
+def no_word(answer, case):
+    day = a_day(*answer, *case)
+    longest_ms = day.waited_ms(100)
+    if longest_ms is not None and longest_ms <= LONGEST_MS:
+        return None
+    waited = "was none" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
+    return broke(f"word on a payment {waited}, and should come after {LONGEST_MS // 1000} s.", day)
