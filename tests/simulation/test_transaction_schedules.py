@@ -35,6 +35,13 @@ def test_kip_98_what_is_committed_counts_once_and_nothing_stays_open(first):
         assert not Run(schedule).problems, schedule
 
 
+@pytest.mark.slow
+def test_kip_447_who_was_put_out_of_the_group_commits_no_offsets_without_a_generation():
+    """A schedule in which a copier is put out between its poll and its commit."""
+    schedule = Schedule(200579)
+    assert not Run(schedule).problems, schedule
+
+
 # -- broken coordinators
 
 

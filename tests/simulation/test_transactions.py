@@ -138,6 +138,24 @@ def test_kip_447_a_member_that_was_replaced_can_not_commit_its_offsets():
     producer.commit_transaction()
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_kip_447_a_member_that_was_put_out_is_known_by_its_last_generation_and_commits_nothing(protocol):
+    cluster = made()
+    cluster.create_topic("source")
+    options = {"group_id": "copy", "group_protocol": protocol, "max_poll_interval_ms": 10_000}
+    reader = cluster.consumer("source", enable_auto_commit=False, **options)
+    assert reader.group_metadata().generation_id == -1
+    reader.poll(timeout_ms=5000)
+    who = reader.group_metadata()
+    producer = transactional(cluster)
+    producer.begin_transaction()
+    cluster.run(seconds=15)  # and polls too late
+    assert reader.core.member.identity[1] < 0 and reader.group_metadata() == who
+    with pytest.raises(KafkaError) as refused:
+        producer.send_offsets_to_transaction({TopicPartition("source", 0): OffsetAndMetadata(1, "")}, who)
+    assert refused.value.error is Error.UNKNOWN_MEMBER_ID
+
+
 @pytest.mark.parametrize("api", ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"])
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_lost_request_or_answer_is_repeated_and_nothing_is_written_twice(api, answer):
