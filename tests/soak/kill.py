@@ -39,16 +39,34 @@ class Wrong(AssertionError):
     """Something acknowledged was lost, doubled, moved, or went back."""
 
 
-class Writer(threading.Thread):
+class Client(threading.Thread):
+    """Goes on until it is asked to end. failed: what must not have happened."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(daemon=True)
+        self.what = what
+        self.failed: object = None
+
+    def end(self) -> None:
+        """Asks it to end, when all that is on its way is acknowledged."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self.end()
+        self.join()
+        if self.failed:
+            raise Wrong(f"{self.what}: {self.failed}")
+
+
+class Writer(Client):
     """Writes 0, 1, 2 ... to a topic. acknowledged: number -> offset. longest_pause_s: between two acknowledgements,
     since somebody set it to 0.
     """
 
     def __init__(self, topic: str) -> None:
-        super().__init__(daemon=True)
+        super().__init__(topic)
         self.topic = topic
         self.acknowledged: dict[int, int] = {}
-        self.failed: object = None
         self.longest_pause_s = 0.0
         self._acknowledged_at = time.monotonic()
 
@@ -57,16 +75,6 @@ class Writer(threading.Thread):
         now = time.monotonic()
         self.longest_pause_s = max(self.longest_pause_s, now - self._acknowledged_at)
         self._acknowledged_at = now
-
-    def end(self) -> None:
-        """Asks it to end when all that is on its way is acknowledged."""
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        self.end()
-        self.join()
-        if self.failed:
-            raise Wrong(f"{self.topic}: {self.failed}")
 
     def check(self, found: list[tuple[int, int]]) -> None:
         """found: all (offset, number) in the topic's log, in order."""
@@ -115,33 +123,22 @@ class LibrdkafkaWriter(Writer):
             self.acknowledge(int(message.value()), message.offset())
 
 
-class Reader(threading.Thread):
+class Reader(Client):
     """A member of the group, which commits what it has read. committed: the latest offset acknowledged."""
 
     def __init__(self, group: str) -> None:
-        super().__init__(daemon=True)
+        super().__init__(group)
         self.group = group
         self.committed = 0
         self.commits = 0
-        self.failed: object = None
 
     def reads_from(self, offset: int) -> None:
         if offset < self.committed:
-            self.failed = f"a member of {self.group} reads from {offset} on, {self.committed} was committed"
+            self.failed = f"a commit went back: a member reads from {offset} on, {self.committed} was committed"
 
     def has_committed(self, offset: int) -> None:
         self.committed = offset
         self.commits += 1
-
-    def end(self) -> None:
-        """Asks it to end."""
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        self.end()
-        self.join()
-        if self.failed:
-            raise Wrong(f"a commit went back: {self.failed}")
 
 
 class LibrdkafkaReader(Reader):
@@ -240,7 +237,7 @@ def wait_for(writers: list[Writer], records: int) -> None:
     goals = [(writer, len(writer.acknowledged) + records) for writer in writers]
     until = time.monotonic() + PATIENCE_SECONDS
     while any(len(writer.acknowledged) < goal for writer, goal in goals):
-        if failed := [f"{writer.topic}: {writer.failed}" for writer in writers if writer.failed]:
+        if failed := [f"{writer.what}: {writer.failed}" for writer in writers if writer.failed]:
             raise Wrong("; ".join(failed))
         if time.monotonic() > until:
             where = [f"{writer.topic} at {len(writer.acknowledged)} of {goal}" for writer, goal in goals]
