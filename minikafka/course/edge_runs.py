@@ -23,6 +23,8 @@ _MEMBER = {
     "isolation_level": "read_committed",
 }
 
+MOST_LETTERS = 100  # of a note
+
 
 class Accounts:
     """Balances in a database that stays when a program dies, and a few notes. No order has a row of its own."""
@@ -37,7 +39,11 @@ class Accounts:
         self._balances[account] = self._balances.get(account, 0) + cents
 
     def note(self, name: str, value: str | int) -> None:
-        """A note of this name, in the place of one that is there already."""
+        """A note of this name, in the place of one that is there already. value: a number, or a short text."""
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise TypeError(f"note({name!r}, ...): a note is a whole number or a text, not a {type(value).__name__}")
+        if (abs(value) >= 2**63) if isinstance(value, int) else len(value) > MOST_LETTERS:
+            raise ValueError(f"note({name!r}, ...): a note has {MOST_LETTERS} letters at most, a number 64 bits")
         self._notes[name] = value
 
     def noted(self, name: str) -> Any:

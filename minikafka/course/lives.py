@@ -21,7 +21,7 @@ from minikafka.course.guard import Guard
 QUIET_SECONDS, MOST_SECONDS = 2, 20
 EFFECTS = {"add": "add", "commit": "commit", "commit_async": "commit"}
 CONSEQUENCES = ("EffectWritten", "OffsetCommitted", "RecordsPolled")
-CONTAINERS = (list, dict, set, deque)
+CONTAINERS = (list, dict, set, deque, types.SimpleNamespace)
 MEMBER = {
     "group_id": "billing",
     "client_id": "billing",
@@ -209,25 +209,59 @@ class Outcome:
 
 
 def as_a_process(program: Callable[..., Any], guard: Guard | None) -> Callable[..., Any]:
-    """The program with a memory of its own: what it keeps outside its function is as at first in every new life."""
+    """The program with a memory of its own: what it and its helpers keep outside their functions is as at first in
+    every new life.
+    """
     if not isinstance(program, types.FunctionType):
         return guard.program(program) if guard else program
-    outside = [name for name in program.__code__.co_names if isinstance(program.__globals__.get(name), CONTAINERS)]
-    itself = [name for name in program.__code__.co_names if program.__globals__.get(name) is program]
-    first: Any = copy.deepcopy(
-        [program.__defaults__, [program.__globals__[name] for name in outside], cells(program), vars(program)]
-    )
+    functions, named, outside = _reached(program)
+    first = [(each.__defaults__, each.__kwdefaults__, cells(each), vars(each)) for each in functions], outside
+    first = _copied(first)
 
     def process(*clients: Any) -> Any:
-        defaults, values, closed_over, attributes = copy.deepcopy(first)
-        memory = {**program.__globals__, **dict(zip(outside, values, strict=True))}
-        closure = None if program.__closure__ is None else tuple(map(types.CellType, closed_over))
-        born = types.FunctionType(program.__code__, memory, program.__name__, defaults, closure)
-        memory.update(dict.fromkeys(itself, born))
-        vars(born).update(attributes)
-        return (guard.program(born) if guard else born)(*clients)
+        kept, values = _copied(first)
+        memory = {**program.__globals__, **values}
+        born = []
+        for each, (defaults, by_keyword, closed_over, attributes) in zip(functions, kept, strict=True):
+            closure = None if each.__closure__ is None else tuple(map(types.CellType, closed_over))
+            again = types.FunctionType(each.__code__, memory, each.__name__, defaults, closure)
+            again.__kwdefaults__ = by_keyword
+            vars(again).update(attributes)
+            born.append(again)
+        memory.update({name: born[functions.index(each)] for name, each in named.items()})
+        return (guard.program(born[0]) if guard else born[0])(*clients)
 
     return process
+
+
+def _reached(
+    program: types.FunctionType,
+) -> tuple[list[types.FunctionType], dict[str, types.FunctionType], dict[str, Any]]:
+    """The program and the functions that it may call; these by name; and what they name that holds something."""
+    functions, named, outside = [program], {}, {}
+    for function in functions:  # grows meanwhile
+        for name in _names(function.__code__):
+            found = program.__globals__.get(name)
+            if isinstance(found, types.FunctionType) and found.__globals__ is program.__globals__:
+                named[name] = found
+                functions += [] if found in functions else [found]
+            elif isinstance(found, CONTAINERS) or type(found).__module__ == program.__module__:
+                outside[name] = found
+    return functions, named, outside
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Those of functions within it, too."""
+    inside = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inside))
+
+
+def _copied(kept: Any) -> Any:
+    """A copy of all that can be copied, in which what was one thing stays one."""
+    try:
+        return copy.deepcopy(kept)
+    except Exception:  # something of the learner's that can't be: it stays what it is
+        return kept
 
 
 def cells(program: types.FunctionType) -> list[Any]:

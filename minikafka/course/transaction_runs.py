@@ -66,7 +66,7 @@ def refused(call: Callable[..., Any], *args: Any) -> str:
 
 # -- the exercise: read orders, write receipts, each once
 
-ORDERS = tuple((key, f"{key} {number}") for number in (1, 2, 3) for key in ("alice", "bob"))
+ORDERS = tuple((key, f"{key} {number}") for number in (1, 2, 3, 4) for key in ("alice", "bob"))
 APIS = ("InitProducerId", "AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 QUIET_S, MOST_TIMES = 2, 6
 
@@ -76,10 +76,11 @@ class TillBusy(Exception):
 
 
 class Till:
-    """Gives receipts. busy: orders at which it raises TillBusy, the first time."""
+    """Gives receipts. busy: orders at which it raises TillBusy, the first time. given: all that it gave."""
 
     def __init__(self, busy: Sequence[str]) -> None:
         self._busy = list(busy)
+        self.given: set[str] = set()
 
     def receipt(self, order: bytes) -> str:
         """The receipt of an order's value."""
@@ -87,6 +88,7 @@ class Till:
         if value in self._busy:
             self._busy.remove(value)
             raise TillBusy(f"no receipt for {value} now; try again")
+        self.given.add(f"receipt of {value}")
         return f"receipt of {value}"
 
 
@@ -112,9 +114,13 @@ NOTHING_FAILS = Schedule()
 
 
 class Copied(NamedTuple):
-    """What a reader of committed records finds in the end, and where the group stands. calls: of each life, by name."""
+    """What a reader of committed records finds in the end, and where the group stands. keys: of the receipts. given:
+    what the till gave. calls: of each life, by name.
+    """
 
     receipts: list[str]
+    keys: list[str | None]
+    given: set[str]
     lags: list[int]
     ended: str
     calls: list[list[str]]
@@ -125,13 +131,17 @@ class Copied(NamedTuple):
         """The first thing that is wrong, in a line."""
         if self.ended:
             return f"the program has ended{self.ended}. A service runs on: tomorrow there are more orders."
+        made_up = [each for each in self.receipts if each not in self.given]
+        if made_up:
+            return f"there is a receipt that the till never gave: {made_up[0]!r}."
         count = Counter(self.receipts)
         for _, order in ORDERS:
             times = count.pop(f"receipt of {order}", 0)
             if times != 1:
                 return f"a reader of committed records finds {times or 'no'} receipts of order {order}."
-        if count:
-            return f"there is a receipt that the till never gave: {next(iter(count))!r}."
+        for receipt, key in zip(self.receipts, self.keys, strict=True):
+            if key != receipt.split()[2]:
+                return f"the {receipt} has the key {key}, and the order had the key {receipt.split()[2]}."
         for key in ("alice", "bob"):
             mine = [each for each in self.receipts if f" {key} " in each]
             if mine != sorted(mine):
@@ -158,7 +168,8 @@ def copied(program: Callable[..., Any], schedule: Schedule = NOTHING_FAILS, guar
                                   auto_offset_reset="earliest", enable_auto_commit=False, max_poll_records=3,
                                   heartbeat_interval_ms=10_000)  # fmt: skip
         receipts = cluster.producer(client_id="till", transactional_id="till")
-        running = cluster.start(as_a_process(program, guard), orders, receipts, Till(schedule.busy))
+        till = Till(schedule.busy)
+        running = cluster.start(as_a_process(program, guard), orders, receipts, till)
         calls = []
         for kill in (*schedule.kills, None):
             running.crash_at_call = kill
@@ -167,7 +178,8 @@ def copied(program: Callable[..., Any], schedule: Schedule = NOTHING_FAILS, guar
             if running.state == "crashed":
                 cluster.restart(running)
         ended = "" if running.alive else f" with {type(running.error).__name__}" if running.error else " by itself"
-        return Copied(_receipts(cluster), _lags(cluster), ended, calls, tuple(cluster.trace))
+        found, keys = _receipts(cluster)
+        return Copied(found, keys, till.given, _lags(cluster), ended, calls, tuple(cluster.trace))
 
 
 def _until_quiet(cluster: Cluster, running: Any, orders: Any) -> None:
@@ -191,14 +203,11 @@ def _lags(cluster: Cluster) -> list[int]:
     return [len(ORDERS) // 2 - each for each in done]
 
 
-def _receipts(cluster: Cluster) -> list[str]:
-    """What a reader of committed records gets."""
+def _receipts(cluster: Cluster) -> tuple[list[str], list[str | None]]:
+    """What a reader of committed records gets: the values, and the keys."""
     audit = cluster.consumer("receipts", auto_offset_reset="earliest", isolation_level="read_committed")
-    found: list[str] = []
-    for _ in range(3):
-        for records in audit.poll(timeout_ms=200).values():
-            found += [record.value.decode() for record in records]
-    return found
+    found = [each for _ in range(3) for records in audit.poll(timeout_ms=200).values() for each in records]
+    return [each.value.decode() for each in found], [each.key and each.key.decode() for each in found]
 
 
 def bill(orders: Any, receipts: Any, till: Any) -> None:

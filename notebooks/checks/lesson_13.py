@@ -38,7 +38,7 @@ EXIT_TICKET = (
     ),
 )
 
-MOST_CALLS = 16  # of a right answer, until all is done
+MOST_CALLS = 19  # of a right answer, until all is done
 EACH_ORDER = tuple(order for _, order in ORDERS)
 BUSY = {order: Schedule(busy=(order,)) for order in EACH_ORDER} | {"all": Schedule(busy=EACH_ORDER)}
 KILLED = {f"call {call}": Schedule(kills=(call,)) for call in range(1, MOST_CALLS)}
@@ -65,8 +65,8 @@ def exercise_1():
             Rung("nothing fails: each order has one receipt, and the lag is 0", wrong, {"nothing fails": Schedule()},
                  describe=str, picture=as_picture),
             Rung("a busy till: the batch comes again", wrong, BUSY, **common),
-            Rung("killed before any call, and started again", wrong, KILLED, several_kills, 15, **common),
-            Rung("requests and answers that are lost, and all of it at once", wrong, LOST, anything, 40, **common),
+            Rung("killed before any call, and started again", wrong, KILLED, several_kills, 10, **common),
+            Rung("requests and answers that are lost, and all of it at once", wrong, LOST, anything, 30, **common),
         ),
     )  # fmt: skip
 

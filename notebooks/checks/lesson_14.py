@@ -105,6 +105,7 @@ FAILING = {f"add {nth} fails": (orders(3), (("in", "add", nth),)) for nth in (1,
 PARTITIONED = {
     "two partitions": (orders(4, *PLACES[:2]), (("after", "add", 3),)),
     "two topics": (orders(4, PLACES[0], PLACES[2]), (("before", "commit", 2),)),
+    "names that look alike": (orders(4, ("orders", 10), ("orders1", 0)), ()),
     "an order of one partition waits": ((("orders", 1, 4, "alice", 5), ("orders", 0, 2, "alice", 7)), ()),
 }
 LONG = {"500 orders": (orders(500, *PLACES), (("before", "commit", 200), ("after", "commits", 100)))}
@@ -190,7 +191,7 @@ class Database(Accounts):
 
     def note(self, name, value):
         self.life.around("note", lambda: Accounts.note(self, name, value))
-        self.most = max(self.most, len(self.notes()))
+        self.most = max(self.most, len(self._notes))
 
     def commits(self):
         self.life.around("commits", lambda: Accounts.commits(self))

@@ -1,6 +1,6 @@
 """Lesson 13: receipts of orders, each once, in transactions."""
 
-from minikafka.clients.structs import OffsetAndMetadata
+from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course.transaction_runs import TillBusy
 from tests.course.wrong_answers import Answers
 
@@ -66,6 +66,84 @@ def a_transaction_an_order(orders, receipts, till):
                 done = {partition: OffsetAndMetadata(record.offset + 1, "")}
                 receipts.send_offsets_to_transaction(done, orders.group_metadata())
                 receipts.commit_transaction()
+
+
+@right(1)
+def order_by_order(orders, receipts, till):
+    receipts.init_transactions()
+    for order in orders:
+        here = TopicPartition(order.topic, order.partition)
+        receipts.begin_transaction()
+        try:
+            receipts.send("receipts", key=order.key, value=till.receipt(order.value))
+            done = {here: OffsetAndMetadata(order.offset + 1, "")}
+            receipts.send_offsets_to_transaction(done, orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            orders.seek(here, order.offset)
+
+
+@right(1)
+def begins_before_it_polls(orders, receipts, till):
+    receipts.init_transactions()
+    while True:
+        receipts.begin_transaction()
+        batch = orders.poll(timeout_ms=1000)
+        try:
+            give(batch, receipts, till)
+            if batch:
+                receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@right(1)
+def keeps_the_batch_and_tries_again(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        done = False
+        while not done:
+            receipts.begin_transaction()
+            try:
+                give(batch, receipts, till)
+                receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+                receipts.commit_transaction()
+                done = True
+            except TillBusy:
+                receipts.abort_transaction()
+
+
+@right(1)
+def commits_what_has_a_receipt_already(orders, receipts, till):
+    """A busy till: what comes before it in its partition counts, and the rest comes again."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        done = {}
+        for partition, records in batch.items():
+            for record in records:
+                try:
+                    receipt = till.receipt(record.value)
+                except TillBusy:
+                    orders.seek(partition, record.offset)
+                    break
+                receipts.send("receipts", key=record.key, value=receipt)
+                done[partition] = OffsetAndMetadata(record.offset + 1, "")
+        if done:
+            receipts.send_offsets_to_transaction(done, orders.group_metadata())
+        receipts.commit_transaction()
+
+
+@right(1)
+def goes_back_to_what_is_committed(orders, receipts, till):
+    def back(batch, orders):
+        for partition in batch:
+            orders.seek(partition, orders.committed(partition) or 0)
+
+    looped(orders, receipts, till, back=back)
 
 
 def looped(orders, receipts, till, *, init=True, offsets=True, commit=True, abort=True, back=rewind, by=1, after=None):
@@ -216,3 +294,95 @@ def offsets_in_a_transaction_of_their_own(orders, receipts, till):
         receipts.begin_transaction()
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
         receipts.commit_transaction()
+
+
+def sending(orders, receipts, till, send, done=behind):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            for records in batch.values():
+                for record in records:
+                    send(record)
+            receipts.send_offsets_to_transaction(done(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "has the key None, and the order had the key")
+def forgets_the_key(orders, receipts, till):
+    sending(orders, receipts, till, lambda record: receipts.send("receipts", value=till.receipt(record.value)))
+
+
+@wrong(1, "has the key alice 1, and the order had the key alice", "has the key bob 1, and the order had the key bob")
+def takes_the_order_for_the_key(orders, receipts, till):
+    def send(record):
+        receipts.send("receipts", key=record.value, value=till.receipt(record.value))
+
+    sending(orders, receipts, till, send)
+
+
+@wrong(1, "there is a receipt that the till never gave")
+def writes_receipts_of_its_own(orders, receipts, till):
+    def send(record):
+        receipts.send("receipts", key=record.key, value=f"receipt of {record.value.decode()}")
+
+    sending(orders, receipts, till, send)
+
+
+@wrong(1, "and the group has a lag of")
+def counts_instead_of_taking_the_offset(orders, receipts, till):
+    def done(batch):
+        return {partition: OffsetAndMetadata(len(records), "") for partition, records in batch.items()}
+
+    def send(record):
+        receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+
+    sending(orders, receipts, till, send, done)
+
+
+@wrong(1, "and the group has a lag of")
+def commits_the_batchs_last_partition_only(orders, receipts, till):
+    def done(batch):
+        partition, records = list(batch.items())[-1]
+        return {partition: OffsetAndMetadata(records[-1].offset + 1, "")}
+
+    def send(record):
+        receipts.send("receipts", key=record.key, value=till.receipt(record.value))
+
+    sending(orders, receipts, till, send, done)
+
+
+@wrong(1, "finds no receipts of order")
+def goes_back_in_one_partition(orders, receipts, till):
+    def back(batch, orders):
+        partition, records = next(iter(batch.items()))
+        orders.seek(partition, records[0].offset)
+
+    looped(orders, receipts, till, back=back)
+
+
+@wrong(1, "finds 2 receipts of order")
+def goes_back_to_the_beginning(orders, receipts, till):
+    def back(batch, orders):
+        for partition in batch:
+            orders.seek(partition, 0)
+
+    looped(orders, receipts, till, back=back)
+
+
+@wrong(1, "finds no receipts of order")
+def the_consumer_commits_too_and_first(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            orders.commit()
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)

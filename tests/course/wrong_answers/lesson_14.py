@@ -1,10 +1,12 @@
 """Lesson 14: a sink that neither loses nor repeats, with one note a partition; and settings that keep a promise."""
 
+import json
+
 from tests.course.wrong_answers import Answers
 
 ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
-SEEN = set()
+SEEN, NOTED = set(), {}
 
 
 def place(record):
@@ -34,6 +36,64 @@ def notes_the_next_offset_and_commits_at_the_end(consumer, database):
     consumer.commit()
 
 
+@right(1)
+def one_transaction_for_all(consumer, database):
+    with database.transaction():
+        for record in consumer:
+            noted = database.noted(place(record))
+            if noted is None or record.offset > noted:
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+    consumer.commit()
+
+
+@right(1)
+def one_note_with_all_offsets(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            ends = json.loads(database.noted("ends") or "{}")
+            if record.offset >= ends.get(place(record), 0):
+                database.add(record.key, record.value)
+                database.note("ends", json.dumps(ends | {place(record): record.offset + 1}))
+        consumer.commit()
+
+
+@right(1)
+def tries_again_by_itself(consumer, database):
+    for record in consumer:
+        done = False
+        while not done:
+            try:
+                with database.transaction():
+                    noted = database.noted(place(record))
+                    if noted is None or record.offset > noted:
+                        database.add(record.key, record.value)
+                        database.note(place(record), record.offset)
+                done = True
+            except Exception:
+                continue
+        consumer.commit()
+
+
+def last_of(database, where):
+    """Asks the database once in each life."""
+    if where not in NOTED:
+        NOTED[where] = database.noted(where)
+    return NOTED[where]
+
+
+@right(1)
+def a_helper_remembers_what_was_noted(consumer, database):
+    for record in consumer:
+        last = last_of(database, place(record))
+        if last is None or record.offset > last:
+            with database.transaction():
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+            NOTED[place(record)] = record.offset
+        consumer.commit()
+
+
 @wrong(1, "counts twice")
 def at_least_once(consumer, database):
     for record in consumer:
@@ -54,6 +114,88 @@ def remembers_in_a_variable(consumer, database):
         if (place(record), record.offset) not in SEEN:
             SEEN.add((place(record), record.offset))
             database.add(record.key, record.value)
+        consumer.commit()
+
+
+def is_new(record, seen=SEEN):
+    if (place(record), record.offset) in seen:
+        return False
+    seen.add((place(record), record.offset))
+    return True
+
+
+@wrong(1, "counts twice")
+def a_helper_remembers_in_a_variable(consumer, database):
+    for record in consumer:
+        if is_new(record):
+            database.add(record.key, record.value)
+        consumer.commit()
+
+
+@wrong(1, "a note is a whole number or a text, not a set")
+def a_set_in_one_note(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            seen = database.noted("seen") or set()
+            if (place(record), record.offset) not in seen:
+                database.add(record.key, record.value)
+                database.note("seen", seen | {(place(record), record.offset)})
+        consumer.commit()
+
+
+@wrong(1, "a note has 100 letters at most")
+def all_ids_in_one_note(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            seen = (database.noted("seen") or "").split()
+            if f"{place(record)}/{record.offset}" not in seen:
+                database.add(record.key, record.value)
+                database.note("seen", " ".join([*seen, f"{place(record)}/{record.offset}"]))
+        consumer.commit()
+
+
+@wrong(1, "a number 64 bits")
+def a_bit_an_order(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            seen = database.noted(place(record)) or 0
+            if not seen >> record.offset & 1:
+                database.add(record.key, record.value)
+                database.note(place(record), seen | 1 << record.offset)
+        consumer.commit()
+
+
+@wrong(1, "is lost")
+def names_that_run_together(consumer, database):
+    """The topic orders1, partition 0, is taken for the topic orders, partition 10."""
+    for record in consumer:
+        name = f"{record.topic}{record.partition}"
+        with database.transaction():
+            noted = database.noted(name)
+            if noted is None or record.offset > noted:
+                database.add(record.key, record.value)
+                database.note(name, record.offset)
+        consumer.commit()
+
+
+@wrong(1, "counts twice")
+def only_knows_the_last_one_and_commits_at_the_end(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            if record.offset != database.noted(place(record)):
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+    consumer.commit()
+
+
+@wrong(1, "counts twice")
+def takes_0_for_minus_1(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            noted = database.noted(place(record)) or -1
+            if record.offset > noted:
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
         consumer.commit()
 
 
