@@ -3,8 +3,6 @@
 The same name, seed and count give the same bytes on every machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable, Iterator

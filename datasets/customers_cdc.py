@@ -5,8 +5,6 @@ deleted is followed by a tombstone, so that compaction can forget the key. The c
 a little earlier: some changes come twice, in their old order.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

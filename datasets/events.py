@@ -4,8 +4,6 @@ The same seed and count give the same bytes on every machine and Python version:
 `Random.random()`, whose sequence Python promises to keep.
 """
 
-from __future__ import annotations
-
 import base64
 import heapq
 import json

@@ -4,8 +4,6 @@ A site's devices write to a partition of their own. Sensor 17 gets stuck and rep
 some devices fall silent for a while; and when the harbour closes at noon, its partition has nothing more to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .events import DAY_STARTS, HOUR, MINUTE, SECOND, Dice, Event, as_json, by_ingest

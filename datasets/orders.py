@@ -5,8 +5,6 @@ at its `event_time_ms` and reaches Kafka at its ingest time, never earlier. Even
 as a producer would send them.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Each stream goes to a topic of its own name, or all to --topic. A record's times
 an hour of the data takes a minute; without, it goes as fast as Kafka takes it. Ctrl-C stops it: what was sent is there.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ whenever no transfer is half there. The two have different keys, so that they li
 may be late, and some postings come twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .events import DAY_MS, DAY_STARTS, MINUTE, PEOPLE, SECOND, Dice, Event, as_json, by_ingest

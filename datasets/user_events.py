@@ -5,8 +5,6 @@ number: whoever wants them has to find the gaps. The app keeps events while the 
 together later. Bots look at a page every few seconds for an hour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from .events import DAY_MS, DAY_STARTS, MINUTE, PEOPLE, SECOND, Dice, Event, as_json, by_ingest

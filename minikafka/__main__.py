@@ -1,7 +1,5 @@
 """The command line: `minikafka serve | demo | gallery | doctor | lesson | class | pipeline`. Each imports its own."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

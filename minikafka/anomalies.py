@@ -13,8 +13,6 @@ An anomaly has a name:
     stale share      a member took a share that was not made for its generation
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What time is to a node: two integers that it is handed. It reads no clock."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

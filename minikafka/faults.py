@@ -6,8 +6,6 @@ A node is a name as in the trace ("broker 1", "consumer 1", a program's name), o
 TCP loses no message by itself: where one is lost, its connection is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

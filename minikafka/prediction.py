@@ -5,8 +5,6 @@ and the run has come to the event that decides, the picture gives the verdict: w
 the sentence that is true of each of the two. Options are numbered from 1.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +33,7 @@ class Prediction:
         self.decided: int | None = None  # the step from which on the verdict stands
 
     @staticmethod
-    def of(given: Any, answer: object, trace: Sequence[Event] = ()) -> Prediction | None:
+    def of(given: Any, answer: object, trace: Sequence[Event] = ()) -> "Prediction | None":
         """From anything with question, options and mine: a dictionary, or a lesson's own prediction.
 
         answer: an option, or a function of the trace that computes it.

@@ -5,8 +5,6 @@ an event holds plain JSON values only. A node builds an event only when somebody
 trace.emit(...)`): without a listener, producing and fetching cost nothing for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -150,7 +148,7 @@ REASONS = {
     "SegmentDeleted": {"retention_bytes", "retention_ms", "log_start_offset"},
     "LogStartOffsetAdvanced": {"retention_bytes", "retention_ms", "log_start_offset", "delete_records"},
     "LogRecovered": {"whole", "damaged"},
-    # group coordinator; of a classic group, the events of coordinators/classic_states.py
+    # group coordinator; of a classic group, the events of coordinators/classic_state.py
     "GroupStateChanged": {"member_joins", "member_leaves", "session_timeout", "rebalance_timeout", "all_joined",
                           "nobody_joined", "leader_assigned", "assignment_lost", "sync_timeout",
                           "group_epoch", "target_assignment", "reconciliation"},
@@ -242,7 +240,7 @@ class Event:
         }
 
     @staticmethod
-    def from_json(line: dict[str, Any]) -> Event:
+    def from_json(line: dict[str, Any]) -> "Event":
         cause = None if line["cause"] is None else tuple(line["cause"])
         return Event(tuple(line["id"]), line["at"], line["node"], line["kind"], cause, line["detail"])
 

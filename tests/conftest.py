@@ -54,6 +54,7 @@ FIRST = ("tests/notebooks/test_solved", "tests/docker/test_jvm", "tests/clients/
          "tests/simulation/test_group_schedules.py", "tests/simulation/test_replication_schedules.py",
          "tests/course/test_wrong_answers.py",
          "tests/course/test_claims_06", "tests/notebooks/test_stored", "tests/course/test_claims_05", "tests/spark/",
+         "tests/course/test_claims_09", "tests/course/test_claims_10", "tests/course/test_claims_11",
          "tests/theatre/test_browser.py", "tests/theatre/test_lessons")  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from minikafka.clients import classic_membership, consumer_membership
-from minikafka.coordinators.classic_states import TRANSITIONS
+from minikafka.coordinators.classic_state import TRANSITIONS
 from minikafka.coordinators.consumer_group_state import MOVES
 from minikafka.trace import REASONS, SENTENCE_CHARACTERS, SENTENCES, Event, Reason, Trace, moment, printable
 

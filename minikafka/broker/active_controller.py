@@ -2,11 +2,8 @@
 
 What follows from what is in cluster/controller.py; here is when. It decides on committed state only, one decision after
 the other, and nothing here reads the image right after an append: what depends on a record goes on when the record has
-come back from the log. A controller that is replaced meanwhile doesn't know what became of its last decision, and says
-so (NOT_CONTROLLER).
+come back from the log. A controller that is replaced doesn't know what became of its last decision: NOT_CONTROLLER.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -20,7 +17,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 TIMEOUT_MS = 30_000
-METADATA = ("metadata",)
+METADATA = ("metadata",)  # the key of requests that wait for a decision
 NEVER_MS = -(1 << 62)
 
 
@@ -156,9 +153,7 @@ class ActiveController:
         return broker.config.value(broker.image, broker.node_id, TOPIC_RESOURCE, topic, name).value
 
     def decide(self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
-        """Append the controller's decision to the metadata log; the answer is made once the decision is committed. A
-        controller that is replaced before doesn't know what became of it.
-        """
+        """Append the controller's decision to the metadata log; the answer is made once the decision is committed."""
         if not records:
             return answer()
         quorum = self._broker.quorum
@@ -189,9 +184,10 @@ class ActiveController:
         return self.decide(records, now, committed)
 
     def settled(self, now: Now) -> Wait:
-        """The controller decides on committed state only: a request that comes while a decision is not committed yet
-        waits, and then begins.
-        """
-        quorum, keys = self._broker.quorum, [METADATA]
-        until_ms = now.monotonic_ms + TIMEOUT_MS
-        return Wait(keys, until_ms, lambda *_: {} if quorum.is_settled or not quorum.is_leader else None, again=True)
+        """Decisions are made on committed state only: a request that comes between them waits, and then begins."""
+        quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
+
+        def attempt(*_: object) -> Answer | None:
+            return {} if quorum.is_settled or not quorum.is_leader else None
+
+        return Wait([METADATA], until_ms, attempt, again=True)

@@ -7,11 +7,8 @@ class.
 One request, from frame to answer: decode it (wire/), find the handler of its API (handlers/), which returns the
 answer's fields, or None where the protocol knows no answer (acks=0), or a Wait, which is parked (waiting.py) until
 what it waits for moves. Handlers reach the logs through `replicas` (replica_manager.py), and change the cluster
-through `decide`: the records go through the metadata log, and only what comes back from there, committed, changes the
-image.
+through `decide`: the records go through the metadata log, and only what comes back, committed, changes the image.
 """
-
-from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
@@ -52,6 +49,7 @@ FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC)  # by state machi
 ALL_BYTES = 1 << 62  # as many as any request may wait for
 MOST_ANSWERED_BYTES = 64 << 20
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
+
 
 class Random(Protocol):
     """A source of randomness, such as random.Random: a node is handed one and asks it for nothing but this."""
@@ -163,9 +161,7 @@ class Broker:
         self.waiting.drop(connection)
 
     def receive(self, connection: Connection, frame: bytearray, now: Now) -> None:
-        """One request, without its size. The frame belongs to the broker from here on (offsets are stamped into its
-        batches).
-        """
+        """A request, without its size. From here on the frame is the broker's: offsets are stamped into its batches."""
         self._enter(now)
         client = self.clients[connection]
         try:
@@ -411,9 +407,7 @@ class Broker:
 
     @property
     def _has_room(self) -> bool:
-        """Whether more answers may wait for the shell. Those of many parked fetches, woken by one append, come in the
-        next ticks.
-        """
+        """Whether more answers may wait for the shell; those of many fetches, woken by one append, come later."""
         return not self.outbox or self._answered_bytes < MOST_ANSWERED_BYTES
 
     def _followers(self, key: Hashable, now: Now) -> None:
@@ -431,9 +425,7 @@ class Broker:
                 self.control.go_on(now)
 
     def _refuse_version(self, connection: Connection, refused: messages.UnsupportedVersion) -> None:
-        """ApiVersions answers in version 0, with what it does speak (KIP-511). For all else Kafka closes the
-        connection.
-        """
+        """ApiVersions answers in version 0, with what it does speak (KIP-511). Else Kafka closes the connection."""
         if refused.api_key == API_VERSIONS:
             lowest, highest = HANDLERS[API_VERSIONS].versions
             own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}

@@ -1,7 +1,5 @@
 """A request on its way through the node, who sent it, and how it is refused where its handler knows no better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +46,7 @@ class Call(NamedTuple):
     version: int
     correlation_id: int
     body: Message
-    handler: Handler
+    handler: "Handler"
 
 
 class Handler(NamedTuple):
@@ -76,6 +74,13 @@ def judged(named: Answer, verdict: Callable[[], Answer], say_why: bool = False) 
         return named | {"error_code": error.error} | ({"error_message": error.message} if say_why else {})
 
 
+def each_judged(
+    asked: Iterable[Any], named: Callable[[Any], Answer], verdict: Callable[[Any], Answer], say_why: bool = False
+) -> list[Answer]:
+    """The same for all of them. named(one): what names it; verdict(one): its other fields."""
+    return [judged(named(one), partial(verdict, one), say_why) for one in asked]
+
+
 def by_topic(
     topics: Iterable[Any],
     field: str,
@@ -87,15 +92,11 @@ def by_topic(
     """What is answered for the partitions of each topic. field: the one that names the topic. named(partition): those
     that name a partition in the answer. verdict(topic, partition): its others. partitions: as the request calls them.
     """
-    return [
-        {
-            field: getattr(topic, field),
-            "partitions": [
-                judged(named(each), partial(verdict, topic, each), say_why) for each in getattr(topic, partitions)
-            ],
-        }
-        for topic in topics
-    ]
+
+    def answered(topic: Any) -> list[Answer]:
+        return each_judged(getattr(topic, partitions), named, partial(verdict, topic), say_why)
+
+    return [{field: getattr(topic, field), "partitions": answered(topic)} for topic in topics]
 
 
 def refusal(api: str, error: KafkaError) -> Answer:

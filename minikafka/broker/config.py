@@ -1,33 +1,44 @@
-"""What a config is, for a topic, a broker or a group (the tables are in config_tables.py).
+"""What a config is, for a topic, a broker or a group.
 
-A topic's config is looked up in Kafka's order: set on the topic, set at run time on the broker, set at run time for
-all brokers, given at start, default.
+The configs we honour are the rows of configs.csv, with Kafka's names, defaults and units; a name that is not there is
+refused, never ignored. A topic config and the broker config that stands behind it (its synonym) have different names
+for one thing. A topic's config is looked up in Kafka's order: set on the topic, set at run time on the broker, set at
+run time for all brokers, given at start, default.
 """
 
-from __future__ import annotations
-
+import csv
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from minikafka.broker.config_tables import (
-    BROKER_CONFIGS,
-    BROKER_ORDER,
-    BROKER_RULES,
-    INT_MAX,
-    LONG_MAX,
-    SHORT_MAX,
-    TABLES,
-    TOPIC_CONFIGS,
-    Config,
-    Type,
-)
 from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, Endpoint, Image
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
+
+SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
+
+
+class Type(IntEnum):
+    """DescribeConfigs' ConfigType."""
+
+    BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
+
+
+class Config(NamedTuple):
+    """One row of the table. lowest, highest: inclusive bounds of a number. choices: what a string may be."""
+
+    name: str
+    type: Type
+    default: Any
+    documentation: str
+    synonym: str | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    choices: tuple[str, ...] = ()
 
 
 class Source(IntEnum):
@@ -72,6 +83,69 @@ def show(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def is_legal(row: Config, text: str) -> bool:
+    try:
+        parse(row, text)
+    except KafkaError:
+        return False
+    return True
+
+
+def _number(row: Config, text: str) -> int | float:
+    largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
+    try:
+        number = float(text) if row.type is Type.DOUBLE else int(text)
+        if "_" in text or not -largest - 1 <= number <= largest:  # 1_000 is Python's own
+            raise ValueError
+    except ValueError:
+        raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
+    if row.lowest is not None and number < row.lowest:
+        raise _invalid(row, text, f"Value must be at least {row.lowest}")
+    if row.highest is not None and number > row.highest:
+        raise _invalid(row, text, f"Value must be no more than {row.highest}")
+    return number
+
+
+def _invalid(row: Config, text: str, why: str) -> KafkaError:
+    shown = printable(text)
+    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {shown} for configuration {row.name}: {why}")
+
+
+def _read(table: str) -> dict[str, Config]:
+    """The rows of configs.csv for a topic, a broker or a group. null: there is no default."""
+    found = {}
+    for of, name, type_, default, synonym, lowest, highest, choices, documentation in csv.reader(_ROWS):
+        if of == table:
+            least, most = (int(bound) if bound else None for bound in (lowest, highest))
+            alternatives = tuple(choices.split())
+            row = Config(name, Type[type_.upper()], None, documentation, synonym or None, least, most, alternatives)
+            found[name] = row if default == "null" else row._replace(default=parse(row, default))
+    return found
+
+
+_ROWS = Path(__file__).with_name("configs.csv").read_text(encoding="utf-8").splitlines()
+TOPIC_CONFIGS, BROKER_CONFIGS, GROUP_CONFIGS = _read("topic"), _read("broker"), _read("group")
+BROKER_CONFIGS |= {
+    row.synonym: row._replace(name=row.synonym, synonym=None) for row in TOPIC_CONFIGS.values() if row.synonym
+}
+TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: BROKER_CONFIGS, GROUP_RESOURCE: GROUP_CONFIGS}
+RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
+
+# What bounds and choices can't say: which values are legal, in words.
+BROKER_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "connections.max.idle.ms": (lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"),
+    "group.consumer.assignors": (lambda names: names != "", "must not be empty"),
+    "log.retention.ms": (lambda ms: ms != 0, "Value must be -1 or at least 1"),
+}
+
+# Which config bounds which: (name, how it compares, name).
+BROKER_ORDER = (
+    ("group.min.session.timeout.ms", operator.le, "group.max.session.timeout.ms"),
+    ("group.consumer.heartbeat.interval.ms", operator.lt, "group.consumer.session.timeout.ms"),
+    ("log.cleaner.min.compaction.lag.ms", operator.le, "log.cleaner.max.compaction.lag.ms"),
+)
+
+
 def check_topic_configs(configs: Mapping[str, Any]) -> dict[str, str]:
     """Every name known, every value legal: the configs as they will be stored. Else INVALID_CONFIG."""
     for name, text in configs.items():
@@ -97,15 +171,11 @@ def check_broker_configs(configs: Mapping[str, str]) -> dict[str, str]:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
 
 
-RUN_TIME_BROKER_CONFIGS = frozenset(row.synonym for row in TOPIC_CONFIGS.values() if row.synonym)
-
-
 @dataclass
 class BrokerConfig:
     """What a broker is started with. advertised: listener name -> (host, port) told to clients. properties: Kafka's
-    names, as text. peers: node id -> (host, port) of the cluster's nodes, where they listen to each other. voters:
-    those of them that vote on metadata; none named: all. cluster_id: for an empty disk, so that many empty disks become
-    one cluster; None: one is made.
+    names, as text. peers: node id -> (host, port) where the cluster's nodes listen to each other. voters: those that
+    vote on metadata; none named: all. cluster_id: for an empty disk, so that many become one; None: one is made.
     """
 
     advertised: dict[str, Endpoint] = field(default_factory=lambda: {"PLAINTEXT": ("localhost", 9092)})
@@ -172,14 +242,6 @@ class BrokerConfig:
         return levels
 
 
-def is_legal(row: Config, text: str) -> bool:
-    try:
-        parse(row, text)
-    except KafkaError:
-        return False
-    return True
-
-
 def unusable_configs(image: Image) -> Iterator[str]:
     """Which stored configs are no longer legal, a sentence each."""
     for (resource_type, resource), configs in image.configs.items():
@@ -189,21 +251,6 @@ def unusable_configs(image: Image) -> Iterator[str]:
         for name, text in configs.items():
             if name in table and not is_legal(table[name], text):
                 yield f"{of_what}: {name}={text} is not legal, and the default holds"
-
-
-def _number(row: Config, text: str) -> int | float:
-    largest = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}.get(row.type, LONG_MAX)
-    try:
-        number = float(text) if row.type is Type.DOUBLE else int(text)
-        if "_" in text or not -largest - 1 <= number <= largest:  # 1_000 is Python's own
-            raise ValueError
-    except ValueError:
-        raise _invalid(row, text, f"Not a number of type {row.type.name}") from None
-    if row.lowest is not None and number < row.lowest:
-        raise _invalid(row, text, f"Value must be at least {row.lowest}")
-    if row.highest is not None and number > row.highest:
-        raise _invalid(row, text, f"Value must be no more than {row.highest}")
-    return number
 
 
 def checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) -> dict[str, str]:
@@ -218,8 +265,3 @@ def checked(configs: Mapping[str, str], table: Mapping[str, Config], what: str) 
             raise _invalid(table[name], text, words)
         found[name] = text
     return found
-
-
-def _invalid(row: Config, text: str, why: str) -> KafkaError:
-    shown = printable(text)
-    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {shown} for configuration {row.name}: {why}")

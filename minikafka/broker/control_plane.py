@@ -9,12 +9,11 @@ On a clean stop it says that it wants to go (controlled shutdown): the controlle
 lets it go when all brokers know.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minikafka.broker.active_controller import METADATA, TIMEOUT_MS
 from minikafka.broker.calls import Broker, Call
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now, soonest
@@ -24,11 +23,8 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-TIMEOUT_MS = 30_000
 RETRY_BACKOFF_MS = 100
 REGISTRATION_VERSION, HEARTBEAT_VERSION, PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 4, 2, 0, 7
-METADATA = ("metadata",)
-NEVER_MS = -(1 << 62)
 
 
 class ControlPlane:
@@ -51,9 +47,7 @@ class ControlPlane:
     # -- joining the cluster
 
     def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
-        """Ask to be a member of the cluster as soon as it has a controller. previous_epoch: this broker's of its last
-        run, -1 if that did not end cleanly.
-        """
+        """Join the cluster as soon as it has a controller. previous_epoch: of a last run that ended cleanly, or -1."""
         self._incarnation_id = self._broker.random_uuid()
         self._directory_id = directory_id
         self._previous_epoch = previous_epoch
@@ -105,10 +99,9 @@ class ControlPlane:
             fields = controller.registration(*of, broker.config["broker.rack"])
             fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
             self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
-        elif not own.fenced and leader == self._broker.node_id and self._leave_by is None:
-            self.broker_epoch = own.broker_epoch
-        else:
-            self.broker_epoch = own.broker_epoch
+            return
+        self.broker_epoch = own.broker_epoch
+        if own.fenced or leader != broker.node_id or self._leave_by is not None:
             body = {
                 "broker_id": own.broker_id,
                 "broker_epoch": own.broker_epoch,
@@ -122,17 +115,17 @@ class ControlPlane:
         self._contacting = leader
 
         def answered(reply: Message | None, now: Now) -> None:
-            if self._contacting == leader:
-                self._contacting = -1
-                own = self.registration
-                failed = reply is None or reply.error_code
-                steady = own is not None and not own.fenced and not failed and self._leave_by is None
-                if reply is not None and not failed and api == "BrokerHeartbeat" and reply.should_shut_down:
-                    self.may_stop = True
-                    return
+            if self._contacting != leader:
+                return
+            self._contacting = -1
+            own = self.registration
+            answer = None if reply is None or reply.error_code else reply
+            if answer is not None and api == "BrokerHeartbeat" and answer.should_shut_down:
+                self.may_stop = True
+            elif self._contact_at is None:  # else there is news already
+                steady = own is not None and not own.fenced and answer is not None and self._leave_by is None
                 period_ms = self._broker.config["broker.heartbeat.interval.ms"] if steady else RETRY_BACKOFF_MS
-                if self._contact_at is None:  # else there is news already
-                    self._contact_at = now.monotonic_ms + period_ms
+                self._contact_at = now.monotonic_ms + period_ms
 
         self._broker.ask(leader, CONTROL, api, version, body, answered)
 
@@ -161,11 +154,10 @@ class ControlPlane:
         this broker's name, and answered as it is answered. (Apache Kafka wraps it in an Envelope, KIP-590, for the
         sake of the client's principal. There are no principals here.)
         """
-        quorum = self._broker.quorum
-        wait = Wait((), now.monotonic_ms + TIMEOUT_MS)
+        quorum, until_ms = self._broker.quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
-            until_ms = now.monotonic_ms + TIMEOUT_MS
             return Wait([METADATA], until_ms, lambda *_: {} if quorum.leader_id != NO_LEADER else None, again=True)
+        wait = Wait((), until_ms)
 
         def answered(reply: Message | None, now: Now) -> None:
             if reply is None or reply.to_dict().get("error_code") == Error.NOT_CONTROLLER:
@@ -199,7 +191,7 @@ class ControlPlane:
                 if self._producer_ids:
                     wait.finish({})
                 else:
-                    wait.fail(KafkaError(Error(reply.error_code) if reply else Error.COORDINATOR_LOAD_IN_PROGRESS))
+                    wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))  # whatever the reason: try again
 
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
@@ -210,12 +202,10 @@ class ControlPlane:
 
     def create(self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
         """Have the active controller create topics that somebody asked for; answer(): once it has."""
-        wait = Wait((), now.monotonic_ms + TIMEOUT_MS)
-        body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
             return answer()
-        self._broker.ask(
-            leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, lambda *_: wait.finish(answer())
-        )
+        wait = Wait((), now.monotonic_ms + TIMEOUT_MS)
+        body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
+        self._broker.ask(leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, lambda *_: wait.finish(answer()))
         return wait

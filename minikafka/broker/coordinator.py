@@ -4,8 +4,6 @@ Handlers ask here. A question becomes a request to the runtime, which may be don
 watermark, or for others. Then the request is parked until it is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,12 +21,8 @@ from minikafka.coordinators.transaction_states import Transaction
 from minikafka.coordinators.transactions import Transactions
 from minikafka.storage.producer_state import Appended, Marker
 from minikafka.trace import Cause
+from minikafka.wire import internal_records
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.internal_records import (
-    decode_coordinator_record,
-    decode_transaction_record,
-    encode_coordinator_record,
-)
 from minikafka.wire.primitives import MAX_STRING_BYTES
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
@@ -142,7 +136,7 @@ class GroupCoordinator(Coordinator):
     topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
 
     def __init__(self, broker: Broker) -> None:
-        codec = RecordCodec(encode_coordinator_record, decode_coordinator_record)
+        codec = RecordCodec(internal_records.encode_coordinator_record, internal_records.decode_coordinator_record)
         of = broker.config, broker.image, self._new_member_id, broker.trace
         timeout_ms = broker.config["offsets.commit.timeout.ms"]
         super().__init__(broker, lambda partition: Groups(partition, *of), codec, timeout_ms)
@@ -156,9 +150,7 @@ class GroupCoordinator(Coordinator):
         self._topics_went = self._topics_went or record.name == "RemoveTopicRecord"
 
     def settle(self, now: Now) -> None:
-        """After metadata records were followed, once for all topics that went: the offsets committed for them are
-        forgotten, as a topic that is made in their place begins anew.
-        """
+        """Once for all topics that went: the offsets committed for them go, as a topic in their place begins anew."""
         if not self._topics_went:
             return
         self._topics_went = False
@@ -197,9 +189,8 @@ class GroupCoordinator(Coordinator):
             code = answer["topics"][0]["partitions"][0]["error_code"] if answer["topics"] else Error.NONE
         if code != Error.NONE:
             member = request.body.to_dict().get("member_id") or request.client.client_id or ""
-            self._broker.trace.emit(
-                "MemberRefused", group=request.body.group_id, member=member, api=request.api, error=Error(code).name
-            )
+            of = {"group": request.body.group_id, "member": member, "api": request.api}
+            self._broker.trace.emit("MemberRefused", **of, error=Error(code).name)
 
     # -- inside
 
@@ -216,7 +207,7 @@ class TransactionCoordinator(Coordinator):
     topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
 
     def __init__(self, broker: Broker) -> None:
-        codec = RecordCodec(encode_coordinator_record, decode_transaction_record)
+        codec = RecordCodec(internal_records.encode_coordinator_record, internal_records.decode_transaction_record)
         version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> Transactions:

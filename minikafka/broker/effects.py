@@ -1,7 +1,5 @@
 """What a node asks of the outside world: data, left in its outbox in order, carried out by the shell."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,9 +28,7 @@ class Close(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Send this request to another node, on the connection of this lane. It ends in one receive_reply or
-    request_failed.
-    """
+    """Send this to another node, on the connection of this lane. It ends in one receive_reply or request_failed."""
 
     node: int
     lane: str
@@ -48,12 +44,10 @@ class HangUp(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """Say this to whoever looks after the node. line: one plain sentence that names what it is about. error: what was
-    caught, if something was; its traceback is for those who asked for more.
-    """
+    """Say this to whoever looks after the node."""
 
-    line: str
-    error: Exception | None = None
+    line: str  # one plain sentence that names what it is about
+    error: Exception | None = None  # what was caught, if something was; its traceback is for those who asked for more
 
 
 Effect = Reply | Done | Close | Request | HangUp | Notice

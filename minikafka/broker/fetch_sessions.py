@@ -1,16 +1,14 @@
 """Incremental fetch sessions (KIP-227): a client names its partitions once, then only what changed.
 
 A session keeps, for each partition, what the client asked for and what it was told last. An incremental answer leaves
-out every partition that has nothing new. The epoch grows with each request, so a lost or doubled request is noticed
-and the client starts over.
+out every partition that has nothing new. The epoch grows with each request: one that is lost or doubled is noticed.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
@@ -22,9 +20,7 @@ FetchKey = tuple[str | bytes, int]
 
 
 class Asked(NamedTuple):
-    """One partition of a fetch. topic: its name, or its id from version 13 on. Offsets, bytes and epochs as in
-    FetchRequest.
-    """
+    """One partition of a fetch, in FetchRequest's words. topic: its name, or its id from version 13 on."""
 
     topic: str | bytes
     partition: int
@@ -32,6 +28,7 @@ class Asked(NamedTuple):
     max_bytes: int
     current_leader_epoch: int
     last_fetched_epoch: int
+    log_start_offset: int  # of a follower
 
 
 Rows = Mapping[FetchKey, Asked]  # of one request
@@ -39,16 +36,14 @@ Rows = Mapping[FetchKey, Asked]  # of one request
 
 @dataclass(slots=True)
 class Session:
-    """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served. told: (high
-    watermark, log start offset) of the last answer.
-    """
+    """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served."""
 
     session_id: int
     epoch: int
     used_ms: int
     by_id: bool
     asked: dict[FetchKey, Asked] = field(default_factory=dict)
-    told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)
+    told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)  # high watermark, log start offset
 
 
 class FetchSessions:
@@ -123,12 +118,8 @@ class FetchSessions:
 AT_ONCE = ("diverging_epoch", "snapshot_id", "preferred_read_replica")
 
 
-def news(
-    session: Session, answers: Mapping[FetchKey, dict[str, Any]], incremental: bool
-) -> dict[FetchKey, dict[str, Any]]:
-    """What of the answers must be sent, remembered as told. A partition that had records is served last next time, so
-    that all get a turn.
-    """
+def news(session: Session, answers: Mapping[FetchKey, Answer], incremental: bool) -> dict[FetchKey, Answer]:
+    """Which answers must be sent, remembered as told. What had records is served last next time: all get a turn."""
     sent = {}
     for key, answer in answers.items():
         marks = (answer["high_watermark"], answer["log_start_offset"])

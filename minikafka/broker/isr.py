@@ -4,8 +4,6 @@ The controller decides. A leader says what it wants, with the epochs that it bel
 could be yes or no: who is to join must already have a record before it counts, who is to leave must still have it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.broker.calls import Broker

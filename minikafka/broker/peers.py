@@ -2,17 +2,15 @@
 
 A shell keeps one connection for each (node, lane), so that nothing waits behind a request that the other side has
 parked: votes on the lane `quorum`, fetches of followers on `replica_fetch`, everything that is answered at once on
-`control`, markers of transactions on `markers`, who joins one on `joins`. The correlation ids are ours;
-on a lane replies come in the order of the requests. A node that is asked for the first time says what it speaks
-(ApiVersions, KIP-35).
+`control`, markers of transactions on `markers`, who joins one on `joins`. The correlation ids are ours; on a lane
+replies come in the order of the requests. A node asked for the first time says what it speaks (ApiVersions, KIP-35).
 
 A machine that loses power tells nobody, and a connection to it looks well for hours. So whoever doesn't answer in time
 is hung up on, and everything asked on that lane has failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.broker.effects import HangUp, Request
@@ -39,27 +37,25 @@ class Asked(NamedTuple):
     deadline_ms: int  # monotonic
 
 
+@dataclass(eq=False, repr=False)
 class Peers:
     """addresses: of the other nodes, by node id. versions: what each of them speaks, API key -> (lowest, highest), as
     soon as it has said so. send: puts a request into the outbox. timeouts_ms: how long an answer may take, by lane,
     where that isn't REQUEST_TIMEOUT_MS.
     """
 
-    def __init__(
-        self,
-        node_id: int,
-        addresses: Mapping[int, Endpoint],
-        send: Callable[[Request | HangUp], None],
-        timeouts_ms: Mapping[str, int],
-    ) -> None:
-        self.addresses = {node: address for node, address in addresses.items() if node != node_id}
-        self.versions: dict[int, dict[int, tuple[int, int]]] = {}
-        self._client_id = f"broker-{node_id}"
-        self._send = send
-        self._timeouts_ms = timeouts_ms
-        self._asked: dict[tuple[int, str], dict[int, Asked]] = {}
-        self._greet_at: dict[int, int] = {}  # monotonic ms
-        self._correlation_id = 0
+    _node_id: int
+    addresses: dict[int, Endpoint]
+    _send: Callable[[Request | HangUp], None]
+    _timeouts_ms: Mapping[str, int]
+    versions: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
+    _asked: dict[tuple[int, str], dict[int, Asked]] = field(default_factory=dict)
+    _greet_at: dict[int, int] = field(default_factory=dict)  # monotonic ms
+    _correlation_id: int = 0
+
+    def __post_init__(self) -> None:
+        self.addresses = {node: address for node, address in self.addresses.items() if node != self._node_id}
+        self._client_id = f"broker-{self._node_id}"
 
     def start(self, now: Now) -> None:
         """Ask everybody what they speak."""

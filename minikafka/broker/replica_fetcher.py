@@ -2,11 +2,8 @@
 of Fetch: the leader answers where the two logs part, KIP-279).
 
 One fetch at a time goes to each leader, for all partitions that this node follows there, in a session (KIP-227): only
-what changed is named again. The fetch offset says what the follower has, so asking for the next records acknowledges
-the last ones.
+what changed is named again. The fetch offset says what the follower has: asking for more acknowledges what came.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,17 +21,16 @@ FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 7
 EARLIEST = -2
 
 Key = tuple[bytes, int]  # topic id, partition
+Position = tuple[int, int, int, int]  # fetch offset, leader epoch, last epoch, log start offset
 
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. told: (fetch offset, leader epoch, last epoch, log start offset) of each
-    partition, as the session knows it.
-    """
+    """What is fetched from one node. told: of each partition, as the session knows it."""
 
     followed: dict[Key, Replica] = field(default_factory=dict)
     resting: dict[Key, int] = field(default_factory=dict)  # monotonic ms, from which it is asked for again
-    told: dict[Key, tuple[int, int, int, int]] = field(default_factory=dict)
+    told: dict[Key, Position] = field(default_factory=dict)
     session_id: int = 0
     session_epoch: int = INITIAL_EPOCH
     is_asked: bool = False
@@ -132,7 +128,7 @@ class ReplicaFetcher:
 
         self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, body, answered)
 
-    def _body(self, leader: Leader, news: dict[Key, tuple[int, int, int, int]], forgotten: list[Key]) -> dict[str, Any]:
+    def _body(self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]) -> dict[str, Any]:
         config = self._broker.config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
@@ -164,9 +160,7 @@ class ReplicaFetcher:
             self._start_over(node, leader, key, replica)
 
     def _start_over(self, node: int, leader: Leader, key: Key, replica: Replica) -> None:
-        """The leader doesn't have the records that come next here: it has deleted them, or never had what is here. So
-        the log begins anew where the leader's begins.
-        """
+        """The leader has deleted what comes next here, or never had what is here: begin anew where its log begins."""
         epoch = replica.leader_epoch
 
         def answered(reply: Message | None, now: Now) -> None:
@@ -183,7 +177,7 @@ class ReplicaFetcher:
         self._broker.ask(node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, answered)
 
 
-def row(replica: Replica) -> tuple[int, int, int, int]:
+def row(replica: Replica) -> Position:
     """What a follower tells of one partition."""
     log = replica.log
     return log.log_end_offset, replica.leader_epoch, log.epochs.latest, log.log_start_offset

@@ -4,14 +4,11 @@ The image decides what exists; this room makes the disk agree with it. Retention
 removal of deleted files are background work in slices, so that no request waits behind them for long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.config import BrokerConfig, unusable_configs
-from minikafka.broker.config_tables import TOPIC_CONFIGS
+from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
 from minikafka.clock import Now, soonest
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
@@ -96,9 +93,7 @@ class ReplicaManager:
     # -- what the image asks for
 
     def load(self, now: Now) -> Work:
-        """At start: set aside the logs that the image doesn't know, open and recover the others. Yields bytes read,
-        to be advanced in slices.
-        """
+        """At start: set aside logs that the image doesn't know, recover the others, in slices. Yields bytes read."""
         self._unloaded = {(topic, number): None for topic, number, _ in self._image.all_partitions()}
         for work, period_ms in (
             (self._clean_up, self._config["log.retention.check.interval.ms"]),
@@ -182,15 +177,13 @@ class ReplicaManager:
         self._timers[work] = (now_ms if at_once else now_ms + period_ms, period_ms)
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
-        """A record was committed and applied to the image: do here what it means. Yields the partitions that parked
-        requests should look at.
-        """
+        """A record is in the image: do here what it means. Yields which partitions parked requests should look at."""
         if record.name in ("PartitionRecord", "PartitionChangeRecord"):
             topic = self._image.topic_names[record.fields["topic_id"]]
             number = record.fields["partition_id"]
             partition = self._image.topics[topic].partitions[number]
+            key = topic, number
             if self._node_id in partition.replicas:
-                key = topic, number
                 if key in self.replicas:
                     self.replicas[key].follow_image(partition)
                 elif key not in self._unloaded:
@@ -198,9 +191,9 @@ class ReplicaManager:
                     if self._created < CREATED_AT_ONCE:
                         self._create_waiting(key)
                 yield from self._keys(key)
-            elif (topic, number) in self.replicas:
-                self._by_topic[record.fields["topic_id"]].remove((topic, number))
-                yield from self._remove([(topic, number)])
+            elif key in self.replicas:
+                self._by_topic[record.fields["topic_id"]].remove(key)
+                yield from self._remove([key])
         elif record.name == "RemoveTopicRecord":
             yield from self._remove(self._by_topic.pop(record.fields["topic_id"], ()))
         elif record.name == "ConfigRecord":

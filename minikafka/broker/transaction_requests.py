@@ -12,8 +12,6 @@ partition is asked until its leader has written the marker, wherever the leaders
 needs none. Whoever took over as coordinator has asked with a newer epoch: then this one stops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,14 +35,14 @@ NOT_NOW = (
 )  # fmt: skip
 OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)  # somebody else goes on
 
+Logs = Mapping[TopicPartition, ProducerState]  # what the logs of partitions know of producers
 Part = TypeVar("Part")
 
 
 @dataclass(eq=False, repr=False)
 class Gathering(Generic[Part]):
-    """Requests that gather: one at a time is on its way to each node, and the next one takes along what has come
-    meanwhile. lane, api, version: of the requests. body(parts): one request. take(parts, reply or None, now): how it
-    ended.
+    """Requests that gather: one at a time is on its way to each node, and the next takes along what came meanwhile.
+    lane, api, version: of the requests. body(parts): one request. take(parts, reply or None, now): how it ended.
     """
 
     _broker: Broker
@@ -131,13 +129,7 @@ class Joins:
         self.requests: Gathering[Join] = Gathering(*of, asked_joins, self._take)
 
     def before_appending(
-        self,
-        body: Message,
-        producer: tuple[int, int],
-        logs: Mapping[TopicPartition, ProducerState],
-        adds: bool,
-        knows_abortable: bool,
-        now: Now,
+        self, body: Message, producer: tuple[int, int], logs: Logs, adds: bool, knows_abortable: bool, now: Now
     ) -> Wait | None:
         """Ask for those partitions of a producer's request in which it has no open transaction; the request begins
         anew then. body.joined says how it went: a guard or an error for each of them. None: there is nothing to ask.
@@ -161,9 +153,7 @@ class Joins:
         return wait
 
     def check(self, body: Message, at: TopicPartition, producer: tuple[int, int], state: ProducerState) -> None:
-        """At last, whether a batch may be appended. Errors: as its coordinator said; INVALID_TXN_STATE if the
-        transaction has ended since.
-        """
+        """Whether a batch may now be appended. Errors: as its coordinator said; INVALID_TXN_STATE if it ended since."""
         joined: dict[TopicPartition, Guard | KafkaError] | None = vars(body).get("joined")
         if joined is None or state.is_open(*producer):
             return
@@ -223,9 +213,7 @@ def asked_joins(joins: list[Join]) -> dict[str, Any]:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A transaction whose markers are being written. partition, epoch: of the coordinator's log. left: the partitions
-    that have none yet.
-    """
+    """A transaction whose markers are being written. partition, epoch: of the coordinator's log. left: who has none."""
 
     partition: int
     epoch: int

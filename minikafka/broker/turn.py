@@ -5,8 +5,6 @@ the connection's next one goes in, after all effects that were there before. A s
 carries out each effect; everything else is here, and does no I/O.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -6,8 +6,6 @@ That is all there is to "batching". A record larger than batch_size has a batch 
 makes it as large as the record may get, so it is never full. (Java's has some bytes to spare, for a tiny record.)
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,8 +13,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clients.future import Future
 from minikafka.clients.structs import RecordMetadata, TopicPartition, sizes
+from minikafka.wire.primitives import bytes_size, varint_size
 from minikafka.wire.records import BATCH_OVERHEAD, NewRecord
-from minikafka.wire.varints import bytes_size, varint_size
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -9,8 +9,6 @@ What a member had stands in fields of its Subscription, and for the sticky assig
 KIP-792).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -162,7 +160,7 @@ def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
 class Leader:
     """The leader's work in one generation. joined: the answer to JoinGroup, with what all members have said."""
 
-    def __init__(self, member: Membership, assignor: NamedAssignor, joined: Message) -> None:
+    def __init__(self, member: "Membership", assignor: NamedAssignor, joined: Message) -> None:
         self.assignor = assignor
         self._member = member
         self._metadata = member.consumer.metadata

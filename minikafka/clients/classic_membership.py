@@ -29,8 +29,6 @@ A static member (group_instance_id) says no goodbye: it may come back within the
 As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and heartbeats at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -80,7 +78,7 @@ class ClassicMembership(Membership):
         "heartbeat came through for session_timeout_ms"
     )
 
-    def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
+    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
         self._assignors = assigning.chosen_assignors(consumer.config["partition_assignment_strategy"])
         # Whether members keep their partitions while they rebalance: all assignors must allow it (KIP-429).

@@ -9,8 +9,6 @@ auto_commit_interval_ms is over and before anything new is handed over; before i
 commit() waits and tries again, commit_async() tries once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +37,7 @@ ONCE = ("async", "auto")  # commits that are not tried again
 class OffsetRequest(Question):
     """A request about committed offsets, to the group's coordinator."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: "Consumer") -> None:
         assert consumer.coordinator is not None, "the shell asks for a group first"
         super().__init__(consumer, consumer.coordinator)
         self.consumer = consumer
@@ -69,7 +67,7 @@ class OffsetRequest(Question):
 class OffsetFetch(OffsetRequest):
     """Asks what is committed. The value is {partition: OffsetAndMetadata, or None where nothing is}."""
 
-    def __init__(self, consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
+    def __init__(self, consumer: "Consumer", partitions: Iterable[TopicPartition]) -> None:
         super().__init__(consumer)
         self._partitions = list(partitions)
 
@@ -105,7 +103,7 @@ class OffsetCommit(OffsetRequest):
     how: what it is for: "sync", "async", "auto", "revoke", "close". gives_up_at: ms; None: when the shell does.
     """
 
-    def __init__(self, consumer: Consumer, offsets: Offsets, how: str, gives_up_at: int | None = None) -> None:
+    def __init__(self, consumer: "Consumer", offsets: Offsets, how: str, gives_up_at: int | None = None) -> None:
         super().__init__(consumer)
         self._offsets = offsets
         self._how = how
@@ -161,7 +159,7 @@ class OffsetCommit(OffsetRequest):
 class AutoCommit:
     """Commits the positions of one consumer by itself (enable_auto_commit)."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: "Consumer") -> None:
         self._consumer = consumer
         self._at: int | None = None  # None: before the first poll
 

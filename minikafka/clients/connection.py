@@ -14,8 +14,6 @@ version both sides know. A request that is not answered within request_timeout_m
 client: TCP keeps order, so no later answer could arrive either.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ Without a group, a consumer of topics reads all their partitions, those added la
 kafka-python. The Java client doesn't subscribe without a group.id: there such a consumer assigns its partitions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

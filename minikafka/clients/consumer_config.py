@@ -1,7 +1,5 @@
 """A consumer's configuration: kafka-python's names and units, the Java client's defaults."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.clients import connection

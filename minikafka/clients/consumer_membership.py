@@ -23,8 +23,6 @@ uses) it is out for good, *fatal*, and every poll raises.
 A heartbeat says only what changed since the last one that was answered; when it joins, and after an error, everything.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -85,7 +83,7 @@ class ConsumerMembership(Membership):
         "still yours"
     )
 
-    def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
+    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
         super().__init__(consumer, coordinator)
         assert consumer.random is not None, "the member makes its own id (KIP-1082)"
         drawn = bytes(int(consumer.random() * 256) for _ in range(16))

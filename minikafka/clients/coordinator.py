@@ -8,8 +8,6 @@ The coordinator moves with the leadership of a partition of `__consumer_offsets`
 loses the connection, calls lost(), and the next ready() asks for it again.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.clients.connection import Client, Node, OnResponse

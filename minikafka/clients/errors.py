@@ -1,7 +1,5 @@
 """Errors that clients raise by themselves; a broker's refusals are KafkaError with the broker's code."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from minikafka.wire.errors import Error, KafkaError

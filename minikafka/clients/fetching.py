@@ -3,8 +3,6 @@
 One fetch is open at each leader at a time; the next one leaves as soon as a poll has emptied what came before.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -91,7 +89,7 @@ class Assigned:
 class Fetcher:
     """Asks the leaders for the records after each position."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: "Consumer") -> None:
         self._consumer = consumer
 
     def work(self) -> None:

@@ -1,7 +1,5 @@
 """The result of a call that is answered later. As kafka-python's Future, without threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -34,13 +32,13 @@ class Future:
         self.is_done, self.exception = True, exception
         self._tell()
 
-    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future":
         """Call function(*args, value, **kwargs) on success, at once if it is there already."""
         self._callbacks.append((True, lambda value: function(*args, value, **kwargs)))
         self._tell()
         return self
 
-    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future":
         """Call function(*args, exception, **kwargs) on failure, at once if it has failed already."""
         self._callbacks.append((False, lambda error: function(*args, error, **kwargs)))
         self._tell()

@@ -22,8 +22,6 @@ and a leader's assignor), is put into `tasks`. The shell takes them up inside po
         membership.end_task(task, error)    # None, or what was raised; then the membership goes on
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -69,7 +67,7 @@ class Membership:
     heartbeat_states: ClassVar[tuple[str, ...]]
     gone_because: ClassVar[str]
 
-    def __init__(self, consumer: Consumer, coordinator: Coordinator) -> None:
+    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
         self.consumer = consumer
         self.coordinator = coordinator
         assert consumer.auto_commit is not None, "a consumer with a group has both"

@@ -4,8 +4,6 @@ It is read again when a topic is missing, when an answer showed that it is stale
 minutes). Between these a client does not notice that partitions were added.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.clients.request_state import RequestState
@@ -37,7 +35,7 @@ def newer(known: Partition, told: Message) -> Partition:
 class Metadata:
     """One client's image of the cluster, and the request that reads it."""
 
-    def __init__(self, client: Client, max_age_ms: int, allow_auto_create_topics: bool) -> None:
+    def __init__(self, client: "Client", max_age_ms: int, allow_auto_create_topics: bool) -> None:
         self.brokers: dict[int, Address] = {}
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
         self.errors: dict[str, Error] = {}  # by topic, as the last answer had it
@@ -73,7 +71,7 @@ class Metadata:
             return None
         return self._may_ask_at if self._is_stale else self._asks_at
 
-    def ask(self, node: Node) -> None:
+    def ask(self, node: "Node") -> None:
         """Read the image from a ready node."""
         self._is_stale = False
         self._state.back_off()

@@ -6,8 +6,6 @@ there, or until twice that, then choose again at random. (Sticky, KIP-480, since
 Left out: the Java client prefers partitions whose brokers answer faster (partitioner.adaptive.partitioning.enable).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ are asked for the first offset, the next, or the first at a time (ListOffsets), 
 that may pass (a leader that moved) are asked again after retry_backoff_ms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,7 +34,7 @@ class OffsetLookup(Question):
     timestamps: LATEST, EARLIEST or ms since the epoch. found is told of each answer as it comes.
     """
 
-    def __init__(self, client: Client, timestamps: dict[TopicPartition, int], found: Found | None = None) -> None:
+    def __init__(self, client: "Client", timestamps: dict[TopicPartition, int], found: Found | None = None) -> None:
         super().__init__(client, client.metadata)
         self._timestamps = timestamps
         self._wanted = dict.fromkeys(timestamps)  # partitions that are not asked yet
@@ -88,7 +86,7 @@ class OffsetLookup(Question):
 class Positions:
     """The positions of one consumer's partitions."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: "Consumer") -> None:
         self._consumer = consumer
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -15,8 +15,6 @@ again: each try after a longer back-off than the last (KIP-580). Without idempot
 when only the answer was lost, and batches that are in flight together may change their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A producer's configuration: kafka-python's names, the Java client's defaults, and what follows from what."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.clients import connection

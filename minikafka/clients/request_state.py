@@ -9,8 +9,6 @@ A question is what a program asks through a client and waits for: offsets, commi
 is a future, and asked until it is answered, refused for good, or given up by the shell, which has no more patience.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -36,7 +34,7 @@ class Guide(Protocol):
 class RequestState:
     """The state of one request that a client repeats. guide: what has named the broker to ask."""
 
-    _client: Client
+    _client: "Client"
     _guide: Guide | None = None
     at_ms: int = 0  # not to be sent before
     in_flight: bool = False
@@ -46,7 +44,7 @@ class RequestState:
     def is_due(self) -> bool:
         return not self.in_flight and self.at_ms <= self._client.now_ms
 
-    def sent(self, answered: Callable[[Message], None], failed: Callable[[], None] = lambda: None) -> OnResponse:
+    def sent(self, answered: Callable[[Message], None], failed: Callable[[], None] = lambda: None) -> "OnResponse":
         """Note that it is being sent, and return what the connection calls with the answer.
 
         answered: gets the answer. failed: called when the connection is lost, after backing off. Neither is called
@@ -94,7 +92,7 @@ def exponential_backoff_ms(attempts: int, first_ms: int, longest_ms: int, random
 class Question(Future):
     """The base of all questions."""
 
-    def __init__(self, client: Client, guide: Guide | None = None) -> None:
+    def __init__(self, client: "Client", guide: Guide | None = None) -> None:
         super().__init__()
         self.client = client
         self.state = RequestState(client, guide)

@@ -1,7 +1,5 @@
 """What clients hand to a program: kafka-python's named tuples, which print as one short line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -10,8 +10,6 @@ After a refusal that only means this transaction, abort it and go on. After a fa
 is another producer with this transactional id, and this one is of no use any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,7 +43,7 @@ class Step(Question):
     """One request of a transaction, tried again while it may pass. Its value is the response. errors: its codes."""
 
     def __init__(
-        self, transactions: Transactions, coordinator: Coordinator, api: str, body: Mapping[str, Any],
+        self, transactions: "Transactions", coordinator: Coordinator, api: str, body: Mapping[str, Any],
         errors: Callable[[Message], list[int]],
     ) -> None:  # fmt: skip
         super().__init__(transactions.producer, coordinator)
@@ -69,7 +67,7 @@ class Step(Question):
 class Transactions:
     """error: why this transaction can't be committed. is_fatal: nor any other one. joined: its partitions."""
 
-    def __init__(self, producer: Producer, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, producer: "Producer", transactional_id: str, timeout_ms: int) -> None:
         self.producer = producer
         self.transactional_id = transactional_id
         self.is_open = False

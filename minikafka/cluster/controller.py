@@ -6,25 +6,13 @@ committed. Placement follows Apache Kafka's striped placer in spirit: leaders go
 first one, so that load spreads.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minikafka.cluster import leadership
-from minikafka.cluster.metadata import (
-    NO_LEADER,
-    TOPIC_RESOURCE,
-    Endpoint,
-    Image,
-    MetadataRecord,
-    Partition,
-    Topic,
-    config_records,
-    metric_name,
-)
+from minikafka.cluster import leadership, metadata
+from minikafka.cluster.metadata import NO_LEADER, Endpoint, Image, MetadataRecord, Partition, Topic
 from minikafka.wire.errors import Error, KafkaError
 
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -44,10 +32,7 @@ TopicValue = Callable[[str, str], Any]  # (topic, config) -> what holds for it, 
 def feature_levels() -> list[MetadataRecord]:
     """What a new cluster starts with (KIP-584, KIP-778)."""
     levels = {"metadata.version": METADATA_VERSION, "group.version": 1, "eligible.leader.replicas.version": 1}
-    return [
-        MetadataRecord("FeatureLevelRecord", 0, {"name": name, "feature_level": level})
-        for name, level in levels.items()
-    ]
+    return metadata.feature_records(levels)
 
 
 def registration(
@@ -127,8 +112,7 @@ def change(
 
 
 def _broker_change(image: Image, broker_id: int, **fields: int) -> MetadataRecord:
-    broker_epoch = image.brokers[broker_id].broker_epoch
-    fields |= {"broker_id": broker_id, "broker_epoch": broker_epoch}
+    fields |= {"broker_id": broker_id, "broker_epoch": image.brokers[broker_id].broker_epoch}
     return MetadataRecord("BrokerRegistrationChangeRecord", 1, fields)
 
 
@@ -168,13 +152,12 @@ def elect_leader(image: Image, topic: str, number: int, election: str, value: To
     ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     partition = partition_of(image, topic, number)
-    done = partition.leader == partition.replicas[0] if election == leadership.PREFERRED else partition.leader >= 0
-    if done:
+    preferred = election == leadership.PREFERRED
+    if partition.leader == partition.replicas[0] if preferred else partition.leader >= 0:
         raise KafkaError(Error.ELECTION_NOT_NEEDED)
     record = change(image, topic, number, value, election=election)
     if record is not None and record.fields.get("leader", NO_LEADER) != NO_LEADER:
         return record
-    preferred = election == leadership.PREFERRED
     raise KafkaError(Error.PREFERRED_LEADER_NOT_AVAILABLE if preferred else Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
@@ -232,7 +215,7 @@ def check_topic_name(name: str) -> None:
 def check_new_topic_name(name: str, image: Image) -> None:
     """A legal name, of no topic yet, and no two names that differ only in '.' and '_': their metrics would collide."""
     check_topic_name(name)
-    other = image.metric_names.get(metric_name(name), name)
+    other = image.metric_names.get(metadata.metric_name(name), name)
     if other != name:
         raise KafkaError(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
     if name in image.topics:
@@ -293,7 +276,7 @@ def create_topic(name: str, topic_id: bytes, placement: Placement, configs: Mapp
     """A new topic with its partitions and configs."""
     return [
         MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id}),
-        *config_records(TOPIC_RESOURCE, name, configs),
+        *metadata.config_records(metadata.TOPIC_RESOURCE, name, configs),
         *(_new_partition(topic_id, number, replicas) for number, replicas in enumerate(placement)),
     ]
 

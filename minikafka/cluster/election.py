@@ -18,8 +18,6 @@ fetches from resigns by itself: somebody else may lead already.
 Any message with a later epoch ends whatever role was there. A node that is no voter only follows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -159,30 +157,27 @@ class Election:
 
     def told_of_leader(self, told: Message, now: Now) -> dict[str, Any]:
         """BeginQuorumEpoch: one partition of the request; its answer's fields."""
-        refused = self._refuse(told)
-        if not refused:
-            self.learn(told.leader_epoch, told.leader_id, now)
-        return self._answer(refused)
+        return self._answer(self._believe(told, now))
 
     def told_of_resignation(self, told: Message, now: Now) -> dict[str, Any]:
         """EndQuorumEpoch: one partition of the request. The first of the preferred candidates stands at once, the next
         a little later.
         """
-        refused = self._refuse(told)
+        refused = self._believe(told, now)
         if not refused:
-            self.learn(told.leader_epoch, told.leader_id, now)
             order = [each.candidate_id for each in told.preferred_candidates]
             place = order.index(self._node_id) if self._node_id in order else len(order)
             self._forget_leader(now, place * self._timeouts.election_timeout_ms // 2)
         return self._answer(refused)
 
-    def _refuse(self, told: Message) -> Error:
-        """One leader an epoch: who names another one is not of this quorum."""
+    def _believe(self, told: Message, now: Now) -> Error:
+        """One leader an epoch: who names another one is not of this quorum, and is refused."""
         if told.leader_epoch < self.vote.epoch:
             return Error.FENCED_LEADER_EPOCH
         another = self.vote.leader not in (NO_LEADER, told.leader_id)
         if told.leader_id not in self._others or (told.leader_epoch == self.vote.epoch and another):
             return Error.INVALID_REQUEST
+        self.learn(told.leader_epoch, told.leader_id, now)
         return Error.NONE
 
     # -- what is heard

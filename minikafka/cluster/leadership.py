@@ -11,12 +11,10 @@ gone.
 A reassignment (KIP-455) adds the new replicas first; when they are in sync the old ones go, in the same change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from minikafka.cluster.metadata import NO_LEADER, MetadataRecord, Partition
+from minikafka.cluster.metadata import LISTS, NO_LEADER, MetadataRecord, Partition
 from minikafka.wire.errors import Error, KafkaError
 
 ANY, PREFERRED, UNCLEAN = "any", "preferred", "unclean"
@@ -31,26 +29,19 @@ def partition_change(
     may_lead: Callable[[int], bool],
     min_insync_replicas: int,
     *,
-    isr: Brokers | None = None,
-    replicas: Brokers | None = None,
-    adding: Brokers | None = None,
-    removing: Brokers | None = None,
     unclean_shutdown: Collection[int] = (),
     election: str = ANY,
+    **lists: Brokers,
 ) -> MetadataRecord | None:
     """What becomes of a partition for which somebody wants another ISR or other replicas, or for which another broker
     may lead now: a PartitionChangeRecord, or None if it stays as it is.
 
     may_lead: whether a broker is up, and not about to go. unclean_shutdown: brokers that may have lost records.
     election: PREFERRED takes the first replica if it may lead, ANY leaves who leads; UNCLEAN takes whoever is up
-    rather than nobody.
+    rather than nobody. lists: isr, replicas, adding_replicas, removing_replicas, if they are to change.
     """
-    wanted = {
-        "isr": was.isr if isr is None else tuple(isr),
-        "replicas": was.replicas if replicas is None else tuple(replicas),
-        "adding_replicas": was.adding_replicas if adding is None else tuple(adding),
-        "removing_replicas": was.removing_replicas if removing is None else tuple(removing),
-    }
+    assert lists.keys() <= set(LISTS), lists
+    wanted = {name: tuple(lists.get(name, getattr(was, name))) for name in LISTS}
     complete_reassignment(wanted)
     wanted["eligible_leader_replicas"] = eligible(was, wanted, min_insync_replicas, unclean_shutdown)
     leader, is_clean = elect(was, wanted, may_lead, election)
@@ -58,7 +49,6 @@ def partition_change(
         wanted["isr"] = (leader,)
         others = tuple(each for each in wanted["eligible_leader_replicas"] if each != leader)
         wanted["eligible_leader_replicas"] = others if is_clean else ()
-    wanted["last_known_elr"] = was.last_known_elr
     if leader != NO_LEADER:
         wanted["last_known_elr"] = ()
     elif was.leader != NO_LEADER:
@@ -108,7 +98,7 @@ def reassign(was: Partition, target: Brokers) -> dict[str, Brokers]:
     stay = [replica for replica in was.replicas if replica not in was.adding_replicas]
     adding = [replica for replica in target if replica not in stay]
     removing = [replica for replica in stay if replica not in target]
-    return {"replicas": [*target, *removing], "adding": adding, "removing": removing}
+    return {"replicas": [*target, *removing], "adding_replicas": adding, "removing_replicas": removing}
 
 
 def cancel_reassignment(was: Partition) -> dict[str, Brokers]:
@@ -122,7 +112,7 @@ def cancel_reassignment(was: Partition) -> dict[str, Brokers]:
         why = "The partition can't be reverted: it would require an unclean leader election."
         raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
     replicas = [replica for replica in was.replicas if replica not in was.adding_replicas]
-    return {"isr": isr, "replicas": replicas, "adding": (), "removing": ()}
+    return {"isr": isr, "replicas": replicas, "adding_replicas": (), "removing_replicas": ()}
 
 
 def complete_reassignment(wanted: dict[str, tuple[int, ...]]) -> None:

@@ -5,13 +5,13 @@ Every node that has replayed the log up to the same offset holds an equal image.
 a restart is a replay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import decode_record, encode_record
+from minikafka.wire.records import NewRecord, Record
 
 METADATA_TOPIC = "__cluster_metadata"  # the quorum's own: for clients it is not there, and never made
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -23,10 +23,8 @@ BROKER_RESOURCE, TOPIC_RESOURCE, GROUP_RESOURCE = 4, 2, 32  # ConfigResource.Typ
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
 
-LISTS = (
-    "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "adding_replicas", "removing_replicas",
-)  # fmt: skip
-# of a partition, by the names of the record's fields
+# Of a partition, by the names of the record's fields.
+LISTS = "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "adding_replicas", "removing_replicas"
 
 Endpoint = tuple[str, int]
 
@@ -37,6 +35,20 @@ class MetadataRecord(NamedTuple):
     name: str
     version: int
     fields: dict[str, Any]
+
+    def encoded(self, now_ms: int) -> NewRecord:
+        return now_ms, None, encode_record(*self), []
+
+    @staticmethod
+    def decoded(record: Record) -> "MetadataRecord":
+        assert record.value is not None, "a metadata record has a value"
+        name, version, message = decode_record(record.value)
+        return MetadataRecord(name, version, message.to_dict())
+
+
+def feature_records(levels: Mapping[str, int]) -> list[MetadataRecord]:
+    """Set features to levels (KIP-584)."""
+    return [MetadataRecord("FeatureLevelRecord", 0, {"name": name, "feature_level": levels[name]}) for name in levels]
 
 
 def config_records(resource_type: int, name: str, configs: Mapping[str, str | None]) -> list[MetadataRecord]:
@@ -125,10 +137,7 @@ class Image:
 
     def records(self) -> list[MetadataRecord]:
         """The image as records: applied to an empty one they make an equal one."""
-        found = [
-            MetadataRecord("FeatureLevelRecord", 0, {"name": name, "feature_level": level})
-            for name, level in self.features.items()
-        ]
+        found = feature_records(self.features)
         for broker in self.brokers.values():
             state = {"fenced": broker.fenced, "in_controlled_shutdown": broker.in_controlled_shutdown}
             found.append(MetadataRecord("RegisterBrokerRecord", 3, broker.fields | state))
@@ -140,7 +149,7 @@ class Image:
         ids = {"broker_id": -1, "broker_epoch": -1, "next_producer_id": self.next_producer_id}
         return [*found, MetadataRecord("ProducerIdsRecord", 0, ids)]
 
-    def gone(self, later: Image) -> list[MetadataRecord]:
+    def gone(self, later: "Image") -> list[MetadataRecord]:
         """What a later image no longer has, as records."""
         topics = (id for id in self.topic_names if id not in later.topic_names)
         found = [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}) for topic_id in topics]
@@ -191,11 +200,10 @@ def metric_name(topic: str) -> str:
 
 
 def _register_broker(image: Image, offset: int, fields: dict[str, Any]) -> None:
-    endpoints = {end_point["name"]: (end_point["host"], end_point["port"]) for end_point in fields["end_points"]}
     image.brokers[fields["broker_id"]] = BrokerRegistration(
         broker_id=fields["broker_id"],
         broker_epoch=fields["broker_epoch"],
-        endpoints=endpoints,
+        endpoints={each["name"]: (each["host"], each["port"]) for each in fields["end_points"]},
         fenced=fields["fenced"],
         rack=fields.get("rack"),
         incarnation_id=fields["incarnation_id"],

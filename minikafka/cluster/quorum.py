@@ -14,8 +14,6 @@ beside the log: it isn't synced, so a power loss may take it back, but below it 
 how a torn end is told from damage).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,16 +24,15 @@ from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
 from minikafka.cluster.replica import Follower, Hears, Replica
 from minikafka.cluster.snapshots import SnapshotId, Snapshots, encode
-from minikafka.storage.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, read_offsets, write_offsets
-from minikafka.storage.data_folder import METADATA_LOG, contents
+from minikafka.storage.checkpoints import HIGH_WATERMARKS, read_offsets, write_offsets
+from minikafka.storage.data_folder import META_PROPERTIES, METADATA_LOG, contents
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
-from minikafka.wire.control_records import encode_leader_change
-from minikafka.wire.internal_records import decode_record, encode_record
+from minikafka.wire.internal_records import encode_leader_change
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.records import NewRecord, batches, decode_batch, encode_batch, read_header
+from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
 from minikafka.wire.schema import Message
 
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
@@ -183,8 +180,7 @@ class Quorum:
         """
         assert records, "an empty batch says nothing"
         assert self.is_leader, "only the active controller appends"
-        encoded: list[NewRecord] = [(now.wall_ms, None, encode_record(*record), []) for record in records]
-        return self._append(encode_batch(encoded), now)
+        return self._append(encode_batch([record.encoded(now.wall_ms) for record in records]), now)
 
     def tick(self, now: Now) -> None:
         """Elections, and the next fetch."""
@@ -408,9 +404,5 @@ class Quorum:
         """
         for chunk in self.replica.log.read(offset, READ_SIZE, self.high_watermark):
             for header, batch in batches(chunk):
-                records = []
-                for record in () if header.control else decode_batch(batch):
-                    assert record.value is not None, "a metadata record has a value"
-                    name, version, message = decode_record(record.value)
-                    records.append(MetadataRecord(name, version, message.to_dict()))
+                records = [] if header.control else [MetadataRecord.decoded(each) for each in decode_batch(batch)]
                 yield header.next_offset, header.base_offset, records, header.size_bytes

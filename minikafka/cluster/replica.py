@@ -10,9 +10,7 @@ replicas (KIP-101 adds the leader epochs that make truncation exact). Who must h
 checkpoints, the cleaner, and requests that wait.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,9 +20,9 @@ from minikafka.cluster.metadata import Partition
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.storage.producer_state import Marker
-from minikafka.wire.control_records import encode_end_transaction
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import encode_end_transaction
+from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, read_header
 from minikafka.wire.schema import Message
 
@@ -32,13 +30,13 @@ from minikafka.wire.schema import Message
 class Hears(Protocol):
     """Who hears of a replica's offsets."""
 
-    def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
+    def appended(self, replica: "Replica", size_bytes: int, now: Now) -> None:
         """The log end offset moved."""
 
-    def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
+    def high_watermark_advanced(self, replica: "Replica", size_bytes: int) -> None:
         """size_bytes: at least so much counts now that did not."""
 
-    def image_followed(self, replica: Replica) -> None:
+    def image_followed(self, replica: "Replica") -> None:
         """Who leads the partition, in which epoch, or who is in sync may be new."""
 
 
@@ -53,6 +51,7 @@ class Follower:
     broker_epoch: int = -1
     fetched_ms: int = 0
     leader_end: int = 0  # when it fetched
+    log_start_offset: int = 0
 
     def fetched(self, offset: int, leader_end: int, broker_epoch: int, now_ms: int) -> None:
         """It has caught up as of this fetch if it asks for the leader's end, and as of its last one if it has what was
@@ -200,12 +199,15 @@ class Replica:
         self._hears.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
 
-    def follower_fetched(self, broker_id: int, offset: int, now: Now, broker_epoch: int = -1) -> None:
-        """A follower asked for records from this offset on: it has all before."""
+    def follower_fetched(
+        self, broker_id: int, offset: int, now: Now, broker_epoch: int = -1, log_start_offset: int = 0
+    ) -> None:
+        """A follower asked for records from this offset on: it has all before, down to where its log begins."""
         follower = self.followers.setdefault(broker_id, Follower(now.monotonic_ms))
         if self.log.trace and (offset != follower.log_end_offset or not follower.fetched_ms):
             telling.follower_fetched(self, broker_id, offset)
         follower.fetched(offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms)
+        follower.log_start_offset = log_start_offset
         self.advance_high_watermark()
 
     def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
@@ -231,12 +233,18 @@ class Replica:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def delete_records(self, offset: int) -> int:
-        """DeleteRecords (KIP-107): -1 means up to the high watermark. Returns the new low watermark."""
+        """DeleteRecords (KIP-107): -1 means up to the high watermark. Returns the offset that was meant."""
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE)
         self.log.delete_records(target)
-        return self.log.log_start_offset
+        return target
+
+    def low_watermark(self, live: Container[int]) -> int:
+        """Up to where this leader and all replicas on live brokers have forgotten the log."""
+        others = [broker for broker in self.partition.replicas if broker != self._node_id and broker in live]
+        starts = [self.followers[broker].log_start_offset if broker in self.followers else 0 for broker in others]
+        return min([self.log.log_start_offset, *starts])
 
     # -- the high watermark
 

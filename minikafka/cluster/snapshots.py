@@ -6,8 +6,6 @@ Every node writes its own, of committed metadata only, so two snapshots of one n
 where the older of the two newest ends; a node that needs what was before fetches the newest (FetchSnapshot).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,12 +13,11 @@ from typing import NamedTuple
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
-from minikafka.wire.control_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import decode_record, encode_record
+from minikafka.wire.internal_records import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_type, encode_control_batch
 from minikafka.wire.messages import encode_data
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.records import NewRecord, batches, check_crc, decode_batch, encode_batch
+from minikafka.wire.records import batches, check_crc, decode_batch, encode_batch
 
 NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 RECORDS_PER_BATCH = 500
@@ -86,9 +83,7 @@ def encode(epoch: int, records: Sequence[MetadataRecord], now_ms: int) -> bytes:
     header = encode_data("SnapshotHeaderRecord", 0, {"version": 0, "last_contained_log_timestamp": now_ms})
     parts = [encode_control_batch(SNAPSHOT_HEADER, header, now_ms, leader_epoch=epoch)]
     for first in range(0, len(records), RECORDS_PER_BATCH):
-        some: list[NewRecord] = [
-            (now_ms, None, encode_record(*record), []) for record in records[first : first + RECORDS_PER_BATCH]
-        ]
+        some = [record.encoded(now_ms) for record in records[first : first + RECORDS_PER_BATCH]]
         parts.append(encode_batch(some, base_offset=1 + first, leader_epoch=epoch))
     footer = encode_data("SnapshotFooterRecord", 0, {"version": 0})
     end = 1 + len(records)
@@ -105,10 +100,8 @@ def decode(data: bytes) -> list[MetadataRecord]:
         for record in decode_batch(batch):
             if header.control:
                 control.append(control_type(record))
-                continue
-            assert record.value is not None, "a metadata record has a value"
-            name, version, message = decode_record(record.value)
-            records.append(MetadataRecord(name, version, message.to_dict()))
+            else:
+                records.append(MetadataRecord.decoded(record))
     if control != [SNAPSHOT_HEADER, SNAPSHOT_FOOTER]:
         raise ValueError("its end is missing")
     return records

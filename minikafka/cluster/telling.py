@@ -4,17 +4,14 @@ A replica that is alone has nothing to say of leaders and followers. The metadat
 events of its own; what coordinators write is told by theirs.
 """
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, Partition
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, MetadataRecord, Partition
 from minikafka.storage.log import Appended
-from minikafka.wire.control_records import decode_end_transaction
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import decode_record
+from minikafka.wire.internal_records import decode_end_transaction
+from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import batches, decode_batch, raw_records, read_header
 
 if TYPE_CHECKING:
@@ -25,12 +22,12 @@ LEADER_CHANGE = "LeaderChangeMessage"
 OF_METADATA = {"RecordsAppended": "MetadataAppended", "RecordsReplicated": "MetadataReplicated"}
 
 
-def is_followed(replica: Replica) -> bool:
+def is_followed(replica: "Replica") -> bool:
     """Whether it has followers, or is one."""
     return len(replica.partition.replicas) > 1
 
 
-def opened(replica: Replica, partition: Partition) -> None:
+def opened(replica: "Replica", partition: Partition) -> None:
     """The log is open: what it holds, and what the image says of it."""
     if is_followed(replica):
         log = replica.log
@@ -39,7 +36,7 @@ def opened(replica: Replica, partition: Partition) -> None:
         log.tell("ReplicaOpened", log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset, **told)
 
 
-def image_followed(replica: Replica, was: Partition) -> None:
+def image_followed(replica: "Replica", was: Partition) -> None:
     """Another leads, or it leads in another epoch; as leader: another ISR."""
     now = replica.partition
     if replica.log.topic == METADATA_TOPIC or not is_followed(replica):
@@ -53,7 +50,7 @@ def image_followed(replica: Replica, was: Partition) -> None:
         replica.log.tell(kind, was=list(was.isr), isr=list(now.isr))
 
 
-def appended(replica: Replica, kind: str, what: Appended, copied: Buffer) -> None:
+def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> None:
     """Records are in the log: its leader's (RecordsAppended) or a follower's (RecordsReplicated)."""
     log, header = replica.log, read_header(copied)
     offsets: dict[str, Any] = {"base_offset": what.base_offset, "last_offset": what.last_offset}
@@ -70,13 +67,13 @@ def appended(replica: Replica, kind: str, what: Appended, copied: Buffer) -> Non
         log.tell("MarkerWritten", **of, offset=header.base_offset, outcome=outcome)
 
 
-def follower_fetched(replica: Replica, follower: int, offset: int) -> None:
+def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
     """What a follower's fetch says that the leader didn't know."""
     if replica.log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
         replica.log.tell("FollowerFetched", follower=follower, offset=offset)
 
 
-def high_watermark_advanced(replica: Replica, was: int, was_stable: int) -> None:
+def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> None:
     """More counts now. Of the last stable offset there is nothing to say while it goes with the high watermark."""
     stable = replica.last_stable_offset
     if replica.log.topic != METADATA_TOPIC:
@@ -103,9 +100,8 @@ def metadata_records(copied: Buffer) -> list[list[Any]]:
             told.append([header.base_offset, LEADER_CHANGE, {}])
             continue
         for record in decode_batch(batch):
-            assert record.value is not None, "a metadata record has a value"
-            name, _, message = decode_record(record.value)
-            told.append([record.offset, name, _plain(message.to_dict())])
+            name, _, fields = MetadataRecord.decoded(record)
+            told.append([record.offset, name, _plain(fields)])
     return told
 
 

@@ -4,8 +4,6 @@ A batch is checked by its header. The records inside are looked at only for a co
 or to say which of them have a timestamp out of bounds: of one request so many and no more (unpacking.py).
 """
 
-from __future__ import annotations
-
 from minikafka.clock import Now
 from minikafka.storage.log import Log
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError

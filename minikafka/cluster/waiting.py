@@ -6,25 +6,26 @@ deadline. What a request may wait for has a key:
 
     ("log_end", topic, partition)           records were appended
     ("high_watermark", topic, partition)    the in-sync replicas have them
+    ("log_start", topic, partition)         a follower said where its log begins
     ("metadata",)                           records of the metadata log were committed
     another Wait                            it ended
 
-Waits are found by key, by connection and by deadline. Nothing looks at all of them to find one.
+Waits are found by key, by connection and by deadline. Nothing looks at all of them to find one. `Deadlines` are for
+what has no answer: sessions, and whatever else time ends.
 """
-
-from __future__ import annotations
 
 import heapq
 import itertools
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from minikafka.wire.errors import Error, KafkaError
 
 Answer = dict[str, Any]
 Attempt = Callable[["Wait", Any, bool], Answer | None]
+Key = TypeVar("Key")
 
 FOR_EVER_MS = 1 << 62
 MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
@@ -85,7 +86,7 @@ class Wait:
         elif expired:
             self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
 
-    def then(self, tell: Callable[[Wait], object]) -> None:
+    def then(self, tell: "Callable[[Wait], object]") -> None:
         """Tell when it ends; at once, if it has."""
         if self.is_done:
             tell(self)
@@ -208,3 +209,61 @@ class Waiting:
         if len(self._deadlines) > 64 + 2 * len(self._by_connection):  # answered long before their deadlines
             self._deadlines = [entry for entry in self._deadlines if self._is_parked(entry[2])]
             heapq.heapify(self._deadlines)
+
+
+class Deadlines(Generic[Key]):
+    """Deadlines that move: one a key, in monotonic ms. Whoever is overdue stays so until it is moved or removed. Every
+    heartbeat moves one, so that must cost nothing: the heap is corrected late.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[Key, int] = {}
+        self._heap: list[tuple[int, int, Key]] = []  # at, a number, key: an entry may be too early, or mean nothing
+        self._queued: dict[Key, int] = {}  # the entry of the heap that counts for a key
+        self._number = 0
+
+    def set(self, key: Key, at_ms: int | None) -> None:
+        """None: the key has no deadline any more."""
+        if at_ms is None:
+            self._at.pop(key, None)
+            return
+        self._at[key] = at_ms
+        if at_ms < self._queued.get(key, at_ms + 1):
+            self._push(key, at_ms)
+
+    def next(self) -> int | None:
+        """The earliest deadline."""
+        while self._heap:
+            queued_ms, _, key = self._heap[0]
+            at_ms = self._at.get(key)
+            counts = self._queued.get(key) == queued_ms
+            if counts and at_ms == queued_ms:
+                return at_ms
+            heapq.heappop(self._heap)
+            if counts:
+                del self._queued[key]
+                if at_ms is not None:
+                    self._push(key, at_ms)
+        return None
+
+    def at(self, key: Key) -> int | None:
+        return self._at.get(key)
+
+    def is_overdue(self, key: Key, now_ms: int) -> bool:
+        return self._at.get(key, now_ms + 1) <= now_ms
+
+    def overdue(self, now_ms: int) -> list[Key]:
+        """The keys whose time has come, in the order of their deadlines."""
+        due = []
+        while (at_ms := self.next()) is not None and at_ms <= now_ms:
+            key = heapq.heappop(self._heap)[2]
+            del self._queued[key]
+            due.append(key)
+        for key in due:
+            self._push(key, self._at[key])
+        return due
+
+    def _push(self, key: Key, at_ms: int) -> None:
+        self._queued[key] = at_ms
+        self._number += 1
+        heapq.heappush(self._heap, (at_ms, self._number, key))

@@ -13,8 +13,6 @@ by partition. The sticky ones leave each member with as many partitions as Java'
 moves can differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

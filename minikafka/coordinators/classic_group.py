@@ -28,18 +28,14 @@ The first half of the class decides (runtime.py): what a request means, without 
 changes the group, once it is decided, and once the records are committed if there are any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators import classic_records as records
-from minikafka.coordinators.classic_members import CONSUMER, ClassicMember, Members, subscribed_topics
-from minikafka.coordinators.classic_states import COMPLETING, EMPTY, PREPARING, STABLE, TRANSITIONS
-from minikafka.coordinators.deadlines import Deadlines
+from minikafka.cluster.waiting import Answer, Deadlines, Wait
+from minikafka.coordinators import classic_state
+from minikafka.coordinators.classic_state import COMPLETING, CONSUMER, EMPTY, PREPARING, STABLE, ClassicMember, Members
 from minikafka.coordinators.runtime import CoordinatorRecord, Decision
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -49,6 +45,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # how long a new member may wait for its f
 JOIN_RETRY_MS = 100  # a group of absent static members is looked at no more often, whatever their rebalance timeout
 
 
+@dataclass(eq=False, repr=False)
 class ClassicGroup:
     """One group. members: what they said of themselves. shares: what the leader assigned to each of them. joining,
     syncing: their requests that wait for the others. unsynced: who knows the new generation and has not asked for its
@@ -60,33 +57,30 @@ class ClassicGroup:
 
     type = "classic"
 
-    def __init__(
-        self, group_id: str, initial_delay_ms: int, max_size: int, new_member_id: Callable[[str], str], trace: Trace
-    ) -> None:
-        self.group_id = group_id
-        self.state = EMPTY
-        self.generation = 0
-        self.protocol_type: str | None = None
-        self.protocol: str | None = None
-        self.members = Members()
-        self.shares: Mapping[str, bytes] = {}
-        self.topics: set[str] | None = None
-        self.empty_since_ms: int | None = None
-        self.joining: dict[str, Wait] = {}
-        self.syncing: dict[str, Wait] = {}
-        self.unsynced: dict[str, None] = {}
-        self._promised: set[str] = set()  # ids handed out with MEMBER_ID_REQUIRED and not used yet (KIP-394)
-        self._new: set[str] = set()  # members that never got an answer to a JoinGroup
-        self._sessions: Deadlines[str] = Deadlines()  # of members, and of promised ids
-        self._join_deadline_ms: int | None = None
-        self._sync_deadline_ms: int | None = None
-        self._gathering = False  # the rebalance began with an empty group: it waits for its delay, not for all
-        self._newcomer = False  # somebody came during the initial delay
-        self._initial_remaining_ms = 0  # of the time that an empty group may still wait
-        self._initial_delay_ms = initial_delay_ms
-        self._max_size = max_size
-        self._new_member_id = new_member_id
-        self._trace = trace
+    group_id: str
+    _initial_delay_ms: int
+    _max_size: int
+    _new_member_id: Callable[[str], str]
+    _trace: Trace
+    state: str = EMPTY
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol: str | None = None
+    members: Members = field(default_factory=Members)
+    shares: Mapping[str, bytes] = field(default_factory=dict)
+    topics: set[str] | None = None
+    empty_since_ms: int | None = None
+    joining: dict[str, Wait] = field(default_factory=dict)
+    syncing: dict[str, Wait] = field(default_factory=dict)
+    unsynced: dict[str, None] = field(default_factory=dict)
+    _promised: set[str] = field(default_factory=set)  # ids handed out with MEMBER_ID_REQUIRED, not used yet (KIP-394)
+    _new: set[str] = field(default_factory=set)  # members that never got an answer to a JoinGroup
+    _sessions: Deadlines[str] = field(default_factory=Deadlines)  # of members, and of promised ids
+    _join_deadline_ms: int | None = None
+    _sync_deadline_ms: int | None = None
+    _gathering: bool = False  # the rebalance began with an empty group: it waits for its delay, not for all
+    _newcomer: bool = False  # somebody came during the initial delay
+    _initial_remaining_ms: int = 0  # of the time that an empty group may still wait
 
     @property
     def member_ids(self) -> list[str]:
@@ -152,7 +146,7 @@ class ClassicGroup:
             answer["skip_assignment"] = member_id == members.leader  # KIP-814
         else:  # a leader can't be told not to assign: it isn't told that it leads
             answer |= {"leader": self.members.leader or "", "members": []}
-        record = records.group_metadata(self, members, shares, now)
+        record = classic_state.group_metadata(self, members, shares, now)
         return Decision([record], answer, partial(self._replace, former_id, member))
 
     def _join_again(self, wait: Wait, member: ClassicMember, request: Message) -> Decision:
@@ -202,7 +196,7 @@ class ClassicGroup:
         if member_id != self.members.leader:
             return Decision(change=partial(self._await_share, wait, member_id))
         shares = {each.member_id: bytes(each.assignment) for each in request.assignments}
-        record = records.group_metadata(self, self.members, shares, now)
+        record = classic_state.group_metadata(self, self.members, shares, now)
         answer = self._share(shares.get(member_id, b""))
         return Decision([record], answer, partial(self._hand_out, shares), self._could_not_assign)
 
@@ -275,7 +269,7 @@ class ClassicGroup:
     # -- questions of others
 
     def describe(self) -> Answer:
-        return records.describe(self)
+        return classic_state.describe(self)
 
     def offsets_age_from(self, commit_ms: int) -> int | None:
         """From when on a committed offset gets old (KIP-211): not while members may come and go; from the moment when
@@ -297,7 +291,7 @@ class ClassicGroup:
         """In a replay the group becomes what its GroupMetadata says."""
         self.generation, self.protocol = value.generation, value.protocol
         self.protocol_type = value.protocol_type or None
-        self.members = records.restored(value)
+        self.members = classic_state.restored(value)
         self.shares = {each.member_id: bytes(each.assignment) for each in value.members}
         self.state = STABLE if self.members else EMPTY
         self.empty_since_ms = value.current_state_timestamp if value.current_state_timestamp >= 0 else None
@@ -438,7 +432,7 @@ class ClassicGroup:
         self.unsynced.clear()
         if not self.members:
             become_empty = partial(self._become_empty, self.generation + 1)
-            record = records.empty_group_metadata(self, self.generation + 1, now)
+            record = classic_state.empty_group_metadata(self, self.generation + 1, now)
             return Decision([record], None, become_empty, lambda _, now: become_empty(now))  # written or not
         if not self.members.elect_leader(self.joining):  # only absent static ones
             again_ms = max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)
@@ -480,7 +474,7 @@ class ClassicGroup:
         self.shares = shares
         self._move(Reason("leader_assigned", "the leader has assigned"))
         if self._trace:
-            records.tell_assignment(self._trace, self)
+            classic_state.tell_assignment(self._trace, self)
         for member_id in self.members:
             if member_id in self.syncing:
                 self._end(self.syncing, member_id, self._share(shares.get(member_id, b"")))
@@ -541,7 +535,7 @@ class ClassicGroup:
 
     def _move(self, why: Reason) -> None:
         """why: its code is the event that moves the group."""
-        was, self.state = self.state, TRANSITIONS[self.state, why.code].next_state
+        was, self.state = self.state, classic_state.TRANSITIONS[self.state, why.code].next_state
         if self._trace:
             self._trace.emit("GroupStateChanged", group=self.group_id, was=was, state=self.state, why=why)
 
@@ -558,4 +552,5 @@ class ClassicGroup:
             self._trace.emit("MemberLeft", group=self.group_id, member=member_id, client=client_id, why=why)
 
     def _subscribed(self) -> set[str] | None:
-        return subscribed_topics(self.members, self.protocol or "") if self.protocol_type == CONSUMER else None
+        consumers = self.protocol_type == CONSUMER
+        return classic_state.subscribed_topics(self.members, self.protocol or "") if consumers else None

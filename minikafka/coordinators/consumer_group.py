@@ -37,27 +37,16 @@ partitions until its session is over; a new process with its instance id takes t
 coordinator does without: when sessions end, and until when partitions are to be given up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
-from minikafka.cluster.waiting import Answer
+from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators import consumer_group_messages as messages
+from minikafka.coordinators import consumer_member
 from minikafka.coordinators.consumer_group_state import THE_GROUP, ConsumerGroupState, Events
-from minikafka.coordinators.consumer_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    ConsumerMember,
-    TopicPartition,
-    flat,
-    member_tombstones,
-    target_record,
-)
-from minikafka.coordinators.deadlines import Deadlines
+from minikafka.coordinators.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, ConsumerMember
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.server_assignors import Target, assign, assignor_names, preferred_assignor
@@ -75,7 +64,7 @@ class Step(NamedTuple):
     was: ConsumerMember
     member: ConsumerMember
     replaces: str | None
-    owned: frozenset[TopicPartition] | None
+    owned: frozenset[consumer_member.TopicPartition] | None
 
 
 @dataclass(slots=True)
@@ -200,7 +189,7 @@ class ConsumerGroup:
     def tombstones(self) -> list[CoordinatorRecord]:
         """Deletes all of the group's own records."""
         key = {"group_id": self.group_id}
-        records = [record for member_id in self.state.members for record in member_tombstones(self.group_id, member_id)]
+        records = [record for member in self.state.members.values() for record in member.tombstones(self.group_id)]
         names = ["ConsumerGroupTargetAssignmentMetadata", "ConsumerGroupPartitionMetadata", "ConsumerGroupMetadata"]
         return records + [CoordinatorRecord(name, key, None) for name in names]
 
@@ -240,7 +229,7 @@ class ConsumerGroup:
 
     def _step(self, body: Message, client_id: str, client_host: str, draft: Draft) -> Step:
         """Who this is: a known member, a new one, or a new process of a static member."""
-        owned = None if body.topic_partitions is None else frozenset(flat(body.topic_partitions))
+        owned = None if body.topic_partitions is None else frozenset(consumer_member.flat(body.topic_partitions))
         member_id, joins = body.member_id, body.member_epoch == JOIN_EPOCH
         replaces = None
         if not joins:
@@ -265,9 +254,9 @@ class ConsumerGroup:
         new = replace(member, member_id=body.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
         target = self.state.target.get(member.member_id, ())
         draft.records += [
-            *member_tombstones(self.group_id, member.member_id),
+            *member.tombstones(self.group_id),
             new.metadata_record(self.group_id),
-            target_record(self.group_id, new.member_id, target),
+            consumer_member.target_record(self.group_id, new.member_id, target),
             new.current_assignment_record(self.group_id),
         ]
         static = f"static member {body.instance_id}"
@@ -313,7 +302,7 @@ class ConsumerGroup:
         target = assign(assignor, members, before, self._image)
         for member_id, partitions in target.items():
             if state.target.get(member_id) != partitions:
-                draft.records.append(target_record(self.group_id, member_id, partitions))
+                draft.records.append(consumer_member.target_record(self.group_id, member_id, partitions))
         value = {"assignment_epoch": group_epoch, "assignment_timestamp": now.wall_ms}
         key = {"group_id": self.group_id}
         draft.records.append(CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value))
@@ -350,7 +339,7 @@ class ConsumerGroup:
         seen = look_at(subscribed_topics(self.state, self._image, members), self._image)
         draft = Draft([], answer, why | {THE_GROUP: Reason("member_leaves", f"{leavers} left")}, seen=seen)
         for member in members:
-            draft.records += member_tombstones(self.group_id, member.member_id)
+            draft.records += member.tombstones(self.group_id)
         draft.records.append(self._group_epoch_record(self.state.group_epoch + 1, seen))
         return draft
 

@@ -1,21 +1,13 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848): what can be said of a request or an answer by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from minikafka.cluster.metadata import Image
+from minikafka.coordinators import consumer_member
 from minikafka.coordinators.consumer_group_state import ConsumerGroupState
-from minikafka.coordinators.consumer_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    ConsumerMember,
-    TopicPartition,
-    by_topic,
-)
+from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartition, by_topic
 from minikafka.coordinators.subscriptions import compiled
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -32,22 +24,22 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
 
     Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
     """
-    if version >= 1 or body.member_epoch > 0 or body.member_epoch == LEAVE_EPOCH:
+    if version >= 1 or body.member_epoch > 0 or body.member_epoch == consumer_member.LEAVE_EPOCH:
         _refuse(body.member_id.strip() == "", "MemberId can't be empty.")
     _refuse(body.group_id.strip() == "", "GroupId can't be empty.")
     _refuse(body.instance_id is not None and body.instance_id.strip() == "", "InstanceId can't be empty.")
     _refuse(body.rack_id is not None and body.rack_id.strip() == "", "RackId can't be empty.")
-    if body.member_epoch == JOIN_EPOCH:
+    if body.member_epoch == consumer_member.JOIN_EPOCH:
         no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
         _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
         owns_nothing = body.topic_partitions is not None and not body.topic_partitions
         _refuse(not owns_nothing, "TopicPartitions must be empty when (re-)joining.")
         no_topics = body.subscribed_topic_names is None and body.subscribed_topic_regex is None
         _refuse(no_topics, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-    elif body.member_epoch == LEAVE_STATIC_EPOCH:
+    elif body.member_epoch == consumer_member.LEAVE_STATIC_EPOCH:
         _refuse(body.instance_id is None, "InstanceId can't be null.")
     else:
-        _refuse(body.member_epoch < LEAVE_STATIC_EPOCH, "MemberEpoch is invalid.")
+        _refuse(body.member_epoch < consumer_member.LEAVE_STATIC_EPOCH, "MemberEpoch is invalid.")
     if body.server_assignor is not None and body.server_assignor not in assignors:
         supported = ", ".join(assignors)
         message = f"ServerAssignor {body.server_assignor} is not supported. Supported assignors: {supported}."
@@ -128,7 +120,7 @@ def is_full(body: Message) -> bool:
     """Whether the member said all: when it joins, and after an error, when it can't know what was heard."""
     subscribes = body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None
     says_all = body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS and subscribes and body.topic_partitions is not None
-    return says_all or body.member_epoch == JOIN_EPOCH
+    return says_all or body.member_epoch == consumer_member.JOIN_EPOCH
 
 
 def answer(member: ConsumerMember, heartbeat_interval_ms: int, tell_assignment: bool) -> dict[str, Any]:

@@ -5,8 +5,6 @@ compaction removed some on the way, the state at the end still is. The trace hea
 records are applied, and never in a replay.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

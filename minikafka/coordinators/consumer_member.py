@@ -7,8 +7,6 @@ has yet to give back. A third, ConsumerGroupTargetAssignmentMember, is what it i
 Partitions are (topic id, number): a topic that is deleted and created again is another topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -74,16 +72,16 @@ class ConsumerMember:
         """Whether the others wait for it. A static member that is away has its session to come back."""
         return self.state is MemberState.UNREVOKED_PARTITIONS and self.member_epoch != LEAVE_STATIC_EPOCH
 
-    def at_epoch(self, epoch: int, **changes: Any) -> ConsumerMember:
+    def at_epoch(self, epoch: int, **changes: Any) -> "ConsumerMember":
         """The member at an epoch that it is told with the next answer; the one it knows now stays acceptable."""
         return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
 
-    def with_metadata(self, value: Message) -> ConsumerMember:
+    def with_metadata(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
         return replace(self, subscribed_topic_names=tuple(sorted(set(value.subscribed_topic_names))), **said)
 
-    def with_current_assignment(self, value: Message) -> ConsumerMember:
+    def with_current_assignment(self, value: Message) -> "ConsumerMember":
         """After its ConsumerGroupCurrentMemberAssignment."""
         known = value.state in MemberState.__members__.values()
         return replace(
@@ -95,7 +93,7 @@ class ConsumerMember:
             partitions_pending_revocation=_with_epochs(value.partitions_pending_revocation, value.member_epoch),
         )
 
-    def without_assignment(self) -> ConsumerMember:
+    def without_assignment(self) -> "ConsumerMember":
         """After a tombstone of its ConsumerGroupCurrentMemberAssignment."""
         gone = replace(self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH)
         return replace(gone, assigned_partitions={}, partitions_pending_revocation={})
@@ -119,18 +117,17 @@ class ConsumerMember:
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
 
+    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """Remove it. The order is Kafka's, which refuses to load another one."""
+        kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
+        key = {"group_id": group_id, "member_id": self.member_id}
+        return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
+
 
 def target_record(group_id: str, member_id: str, partitions: Iterable[TopicPartition]) -> CoordinatorRecord:
     """What a member is to have."""
     key = {"group_id": group_id, "member_id": member_id}
     return CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, {"topic_partitions": by_topic(partitions)})
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Remove a member. The order is Kafka's, which refuses to load another one."""
-    kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
-    key = {"group_id": group_id, "member_id": member_id}
-    return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:

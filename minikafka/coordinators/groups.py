@@ -9,8 +9,6 @@ Each request has a method here that decides (runtime.py). What a group itself de
 consumer_group.py; what its offsets are, in offsets.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,12 +16,10 @@ from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.coordinators.classic_group import ClassicGroup
-from minikafka.coordinators.classic_members import CONSUMER
-from minikafka.coordinators.classic_records import empty_group_metadata
+from minikafka.coordinators.classic_state import CONSUMER, empty_group_metadata
 from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
-from minikafka.coordinators.deadlines import Deadlines
 from minikafka.coordinators.offsets import NOTHING, Committed, Offsets, fetched, forgotten, offset_commit
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord, Decision
 from minikafka.trace import Trace
@@ -176,9 +172,7 @@ class Groups:
 
     # -- offsets
 
-    def commit(
-        self, request: Message, version: int, now: Now, producer: tuple[int, int] | None = None
-    ) -> Decision:
+    def commit(self, request: Message, version: int, now: Now, producer: tuple[int, int] | None = None) -> Decision:
         """OffsetCommit. Of a member; or, with a generation below 0, of somebody who assigns partitions by hand. Or
         TxnOffsetCommit of a producer: id, epoch.
         """
@@ -270,9 +264,8 @@ class Groups:
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
         """The topic is gone: so are the offsets that a group committed for it."""
-        return Decision(
-            [forgotten(group_id, name, number) for name, number in self.offsets.places(group_id) if name == topic], {}
-        )
+        places = self.offsets.places(group_id)
+        return Decision([forgotten(group_id, name, number) for name, number in places if name == topic], {})
 
     # -- inside
 

@@ -8,8 +8,6 @@ An offset that a producer commits within its transaction is pending until the tr
 it. Who asks for stable offsets meanwhile is sent away, so that a partition isn't read twice (KIP-447).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -21,8 +21,6 @@ A partition has an owner from the step that assigns it until its owner says that
 it has one owner at most, though nobody stops the group. (Apache Kafka: CurrentAssignmentBuilder.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 from typing import NamedTuple

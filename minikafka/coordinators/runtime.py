@@ -24,8 +24,6 @@ says whether they count (KIP-98). Nothing here knows what a group is: `State` sa
 `RecordCodec` how its records look. (Apache Kafka: CoordinatorRuntime.)
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,14 +32,11 @@ from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.deadlines import Deadlines
+from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.storage.producer_state import Appended, Marker
-from minikafka.wire.control_records import COMMIT, control_type
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.internal_records import UnknownRecord
-from minikafka.wire.primitives import EncodeError
+from minikafka.wire.internal_records import COMMIT, UnknownRecord, control_type
+from minikafka.wire.primitives import Buffer, EncodeError
 from minikafka.wire.records import BatchHeader, RawRecord, batches, encode_batch, raw_records, read_header
 from minikafka.wire.schema import Message
 
@@ -79,7 +74,7 @@ class Decision(NamedTuple):
 
     records: Sequence[CoordinatorRecord] = ()
     answer: Answer | None = None
-    change: Callable[[Now], Decision | None] | None = None
+    change: "Callable[[Now], Decision | None] | None" = None
     failed: Callable[[KafkaError, Now], None] | None = None
     producer: tuple[int, int] | None = None
 

@@ -13,22 +13,12 @@ UniformAssignor does and moves as few, if it is handed the members in Java's ord
 decides ties: so with different subscriptions a result can differ, and be as good.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from minikafka.cluster.metadata import Image
-from minikafka.coordinators.assignors import (
-    Assignment,
-    Assignor,
-    Member,
-    Partition,
-    assign_range,
-    assign_sticky,
-    kept,
-    subscribers_by_topic,
-)
+from minikafka.coordinators import assignors
+from minikafka.coordinators.assignors import Assignment, Assignor, Member, Partition
 from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartition
 
 Target = frozenset[TopicPartition]
@@ -41,10 +31,10 @@ def assign_uniform(members: dict[str, Member], partitions: dict[str, int]) -> As
 
     While all members want the same topics that is the clients' sticky assignment, and Java's too: equal shares.
     """
-    subscribers = subscribers_by_topic(list(members), members, partitions)
+    subscribers = assignors.subscribers_by_topic(list(members), members, partitions)
     if all(len(subscribed) == len(members) for subscribed in subscribers.values()):
-        return assign_sticky(members, partitions)
-    assignment = kept(members, partitions)
+        return assignors.assign_sticky(members, partitions)
+    assignment = assignors.kept(members, partitions)
     load = {member: len(share) for member, share in assignment.items()}
     owner = {partition: member for member, share in assignment.items() for partition in share}
 
@@ -94,7 +84,7 @@ def even_out_topic(
         moves += 1
 
 
-SERVER_ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
+SERVER_ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assignors.assign_range}
 
 
 def assign(

@@ -7,8 +7,6 @@ long, whatever a client asks for.
 That a topic was created, deleted, or got more partitions is noticed by a hash over the topics of the group.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What is known of a transactional id, and which state may follow which (transactions.py)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -74,7 +72,7 @@ class Transaction:
     client_version: int = 0
     next_producer_id: int = NO_PRODUCER_ID
 
-    def to(self, status: Status, **changes: Any) -> Transaction:
+    def to(self, status: Status, **changes: Any) -> "Transaction":
         """One step of the table."""
         assert any(self.status in before and status is after for before, _, after in STEPS), (self.status, status)
         return replace(self, status=status, **changes)
@@ -93,7 +91,7 @@ class Transaction:
         if expected[0] != self.previous_producer_id or expected[1] < LAST_EPOCH:
             raise KafkaError(Error.PRODUCER_FENCED)
 
-    def begun_again(self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int) -> Transaction:
+    def begun_again(self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int) -> "Transaction":
         """A producer comes. expected: the id and epoch that it says it has (KIP-360); without them it is a new one, and
         whoever is there is fenced. Errors: PRODUCER_FENCED.
         """
@@ -111,14 +109,13 @@ class Transaction:
             return self.to(Status.EMPTY, **to_empty)  # the answer got lost
         raise KafkaError(Error.PRODUCER_FENCED)
 
-    def fenced(self, version: int) -> Transaction:
-        """Aborted by its coordinator, and nobody goes on with its epoch. version: transaction.version of the cluster.
-        """
+    def fenced(self, version: int) -> "Transaction":
+        """Aborted by its coordinator: nobody goes on with its epoch. version: transaction.version of the cluster."""
         fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=self.producer_epoch + 1)
         last_epoch = self.producer_epoch if version >= V2 else NO_EPOCH
         return fence.to(Status.PREPARE_ABORT, last_producer_epoch=last_epoch, client_version=version)
 
-    def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> Transaction:
+    def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> "Transaction":
         """What its producer decides, in transactions v2 with a new epoch."""
         status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
         if version < V2:
@@ -129,7 +126,7 @@ class Transaction:
             next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
         )  # fmt: skip
 
-    def completed(self) -> Transaction:
+    def completed(self) -> "Transaction":
         """Every partition has its marker."""
         status = Status.COMPLETE_COMMIT if self.status is Status.PREPARE_COMMIT else Status.COMPLETE_ABORT
         done = self.to(status, partitions=frozenset())
@@ -145,7 +142,7 @@ class Transaction:
         overflowed = epoch == LAST_EPOCH and self.producer_epoch == 0 and self.previous_producer_id == producer_id
         return overflowed or (self.producer_id == producer_id and self.producer_epoch == epoch + 1)
 
-    def record(self, was: Transaction) -> CoordinatorRecord:
+    def record(self, was: "Transaction") -> CoordinatorRecord:
         partitions = nested(sorted(self.partitions), "topic", "partition_ids")
         value = {
             "producer_id": self.producer_id,

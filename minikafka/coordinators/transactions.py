@@ -20,26 +20,16 @@ that a late batch of an ended transaction is fenced, and an abort may come when 
 TransactionCoordinator, TransactionMetadata.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer
-from minikafka.coordinators.deadlines import Deadlines
+from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.coordinators import transaction_states
 from minikafka.coordinators.runtime import Configs, Decision, State
 from minikafka.coordinators.subscriptions import compiled
-from minikafka.coordinators.transaction_states import (
-    NO_PRODUCER_ID,
-    PREPARED,
-    V2,
-    Status,
-    TopicPartition,
-    Transaction,
-    from_record,
-)
+from minikafka.coordinators.transaction_states import PREPARED, V2, Status, TopicPartition, Transaction, from_record
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -119,14 +109,12 @@ class Transactions(State):
             known.check_producer_id(expected)
             refused = {"error_code": Error.CONCURRENT_TRANSACTIONS, "producer_id": -1, "producer_epoch": -1}
             return self._step(known.fenced(self._version()), refused, now, PRODUCER_CAME)
-        if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
+        if known.is_exhausted and new_producer_id == transaction_states.NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
         wanted = known.begun_again(expected, new_producer_id, timeout_ms)
         return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
 
-    def add(
-        self, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now
-    ) -> Decision:
+    def add(self, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now) -> Decision:
         """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id, epoch. version: of transactions.
         Errors: as of _of, CONCURRENT_TRANSACTIONS.
         """
@@ -150,9 +138,7 @@ class Transactions(State):
         if partition not in known.partitions:
             raise KafkaError(Error.TRANSACTION_ABORTABLE)
 
-    def end(
-        self, of: tuple[str, int, int], committed: bool, version: int, new_producer_id: int, now: Now
-    ) -> Decision:
+    def end(self, of: tuple[str, int, int], committed: bool, version: int, new_producer_id: int, now: Now) -> Decision:
         """EndTxn; one that comes again hears the same. of: transactional id, producer id, epoch. version: of
         transactions. Errors: as of _of, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
         """
@@ -169,7 +155,7 @@ class Transactions(State):
             return Decision(answer=ids(known))
         if known.status is not Status.ONGOING and not (new and not committed):
             raise KafkaError(Error.INVALID_TXN_STATE)
-        if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
+        if version >= V2 and known.is_exhausted and new_producer_id == transaction_states.NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
         wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
         return self._step(wanted, ids(wanted), now, COMMITS if committed else ABORTS)

@@ -4,8 +4,6 @@ What decides for many programs at once must give the same in each. Only what is 
 the libraries that it names, and its arguments.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -3,8 +3,6 @@
 What a broker answers is the address that it advertises (KIP-103), which needn't be the one it was asked at.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 

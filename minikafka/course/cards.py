@@ -4,8 +4,6 @@ and for those who read without a browser.
 Inline styles alone: JupyterLab keeps them, and its own variables follow the theme.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import re

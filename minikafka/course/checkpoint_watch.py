@@ -6,8 +6,6 @@
 Each look says which files are new: nothing is told that does not stand on the disk or in the bank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@
 that a right answer does, with a verdict of its own, so that a half-right answer hears which half.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import inspect

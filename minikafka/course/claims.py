@@ -3,8 +3,6 @@
 Evidence names something that a test can find (a cell of a notebook, a test) or cites a KIP or Kafka's documentation.
 """
 
-from __future__ import annotations
-
 import textwrap
 import tomllib
 from collections.abc import Iterable, Set

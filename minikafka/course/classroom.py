@@ -6,8 +6,6 @@ learner's name as the key; the teacher's consumer reads all of it and keeps the 
 Nobody is in a class unless MINIKAFKA_CLASS=host:port and MINIKAFKA_NAME are set where JupyterLab is started.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

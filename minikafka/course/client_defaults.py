@@ -4,8 +4,6 @@
 A test compares the file with the installed clients, and each lesson's table with the file.
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Iterable

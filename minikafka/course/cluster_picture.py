@@ -1,7 +1,5 @@
 """The picture at the top of lesson 16: three brokers, three copies of each partition, and one broker has stopped."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

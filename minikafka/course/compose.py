@@ -3,8 +3,6 @@
 It knows as much of the format as that file uses: merged mappings, `${NAME:-default}`, one volume a broker.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ MINIKAFKA_BOOTSTRAP names any other cluster: `docker` or `jvm`, the three broker
 started by `make kafka`, or host:port,host:port, such as one for a whole class.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 from functools import cache
@@ -60,7 +58,7 @@ def _own() -> Served:
     return served
 
 
-def connect() -> Connection:
+def connect() -> "Connection":
     """A connection to the cluster of the switch; says which one it is. Raises NobodyAnswers when no broker does."""
     connection = Connection(bootstrap())
     connection.check()

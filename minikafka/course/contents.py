@@ -3,8 +3,6 @@
 It runs nothing. Progress, the stated minutes and the tests of the lesson pattern all ask here.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -4,8 +4,6 @@ Stored outputs and screen readers get the text. The figure is plotly's own data,
 brings: a notebook that holds one stays small.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The data sets of `datasets/`, for notebooks: in their folder `import datasets` finds nothing, or another package."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from importlib import import_module

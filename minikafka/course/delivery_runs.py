@@ -1,7 +1,5 @@
 """What lesson 04 runs, a program that is killed while it pays orders, and what it reads out of the trace."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -4,8 +4,6 @@ A group reads six partitions while records flow; a member joins, freezes or leav
 that `minikafka serve --trace FILE` has recorded from real clients: their group, or the cluster's replicas and quorum.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

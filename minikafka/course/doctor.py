@@ -4,8 +4,6 @@
 Everything the lessons without Spark need is needed; the rest is said once and stops nobody.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import operator

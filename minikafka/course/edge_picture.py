@@ -1,7 +1,5 @@
 """The picture at the top of lesson 14: a program writes to two places inside Kafka, and to one outside."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

@@ -1,7 +1,5 @@
 """What lesson 14 runs: a topic of orders, a program between Kafka and a database, and the moments at which it dies."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 copy that stands in the way is kept under another name.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys

@@ -12,8 +12,6 @@ dropped is told by nobody; that follows from the watermarks, and must agree with
 Times are minutes after the shop opens, at 08:00.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Callable, Sequence

@@ -1,10 +1,9 @@
 """Lesson 10's real failover: brokers that are processes, a kafka-python producer, and kill -9 of the leader."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from minikafka.server.embedded import Served
 
 TOPIC = "orders"
 PATIENCE_SECONDS = 60
+NOBODY = -1
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other, and ends a process as hard with it
 
 
@@ -32,23 +32,28 @@ def kill_the_leader(orders: int = 10) -> None:
         os.kill(int((Path(folder) / f"broker-{old}.pid").read_text()), KILL)
         after = acknowledged(producer, range(orders, 2 * orders))
         print(f"after the kill:  {len(after)} orders acknowledged, offsets {after[0]} to {after[-1]}")
-        print(f"another broker leads: {leader(admin) not in (old, -1)}")
+        print(f"another broker leads: {leader(admin, not_of=old) not in (old, NOBODY)}")
         producer.close()
         admin.close()
         values = read(brokers, 2 * orders)
         print(f"each order once and in order: {values == [b'order %d' % number for number in range(2 * orders)]}")
 
 
-def leader(admin: Any) -> int:
-    """The id of the broker that leads the topic, -1 for nobody."""
-    from kafka.errors import KafkaConnectionError
+def leader(admin: Any, not_of: int = NOBODY) -> int:
+    """The id of the broker that leads the topic. not_of: who has led it; a broker that has not heard of another leader
+    yet is asked again for a while.
+    """
+    from kafka.errors import KafkaError
 
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             [partition] = admin.describe_topics([TOPIC])[0]["partitions"]
-            return int(partition["leader_id"])
-        except KafkaConnectionError:  # it asked the broker that is down
-            continue
+            leader_id = int(partition["leader_id"])
+        except (KafkaError, ValueError):  # it asked the broker that is down, or one that does not know the topic yet
+            leader_id = NOBODY
+        if leader_id not in (NOBODY, not_of) or time.monotonic() > until:
+            return leader_id
 
 
 def acknowledged(producer: Any, numbers: range) -> list[int]:

@@ -1,7 +1,5 @@
 """The picture at the top of lesson 10: one log three times, a broker that is cut off, and two records at one offset."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

@@ -3,8 +3,6 @@
 Also the lesson's model of two rules by which a replica cuts its log (KIP-101): logs are lists of (leader epoch, value).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minikafka.cluster.metadata import Partition

@@ -1,7 +1,5 @@
 """What lessons ask of a trace: the answer to a prediction is computed from what happened, never typed in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 

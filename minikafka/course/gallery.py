@@ -4,8 +4,6 @@ The lessons' cells are run for it (shown.py). Each picture is a page of its own 
 lesson asks; `index.html` lists them all. Its stills show the moment of the question, so that nothing is told before.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """A group as data, for checks of assignors: in words, and played by real consumers on a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

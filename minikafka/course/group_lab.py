@@ -10,8 +10,6 @@ It serves a small Kafka of its own while the block runs. With MINIKAFKA_BOOTSTRA
 trace.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -49,7 +47,7 @@ class GroupLab:
         self._served: Served | None = None
         self._trace: list[Any] = []
 
-    def __enter__(self) -> GroupLab:
+    def __enter__(self) -> "GroupLab":
         self._folder = TemporaryDirectory(ignore_cleanup_errors=True)
         self._file = Path(self._folder.name) / "trace.jsonl"
         if not named():

@@ -1,7 +1,5 @@
 """Lesson 05's groups: members that only read, and a careful pair that pays orders; and what a trace says about them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

@@ -5,14 +5,12 @@
 It is inline in a notebook as every picture; its text is the table.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minikafka.coordinators.classic_states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, TRANSITIONS, Transition
+from minikafka.coordinators.classic_state import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, TRANSITIONS, Transition
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 from minikafka.theatre.text import escape

@@ -4,8 +4,6 @@ Each call of it gets copies of the arguments, and is told on when it changes the
 known to be its own and not the check's; and what it yields is read to the end there and then.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import inspect

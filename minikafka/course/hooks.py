@@ -5,8 +5,6 @@ A lesson's says what the lesson is about to someone who only reads, and gives no
 `python -m minikafka.course.hooks` writes them all.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@
 Names of containers become an address of this machine (`jdk.net.hosts.file`), a volume becomes a temporary folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil
@@ -74,7 +72,7 @@ class JvmCluster:
         self.folder: Path | None = None
         self._said_dead: set[str] = set()
 
-    def start(self) -> JvmCluster:
+    def start(self) -> "JvmCluster":
         """Formats the folders, starts the brokers, and waits until each knows all."""
         jars = self._ready_to_start()
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-jvm-"))
@@ -212,7 +210,7 @@ class JvmCluster:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder = None
 
-    def __enter__(self) -> JvmCluster:
+    def __enter__(self) -> "JvmCluster":
         return self.start()
 
     def __exit__(self, *error: object) -> None:

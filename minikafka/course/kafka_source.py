@@ -30,8 +30,6 @@ Spark gives a Python source no place in the checkpoint for where a stream began,
 restart with nothing new may therefore make one micro-batch that is empty: where it would begin now is another place.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

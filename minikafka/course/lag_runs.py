@@ -1,7 +1,5 @@
 """What lesson 07 runs and measures: members that need time for each order, a shop, the lag, the work done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any

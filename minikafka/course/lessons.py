@@ -9,8 +9,6 @@
 Attempts, hints read and answers that may be used begin anew when the kernel restarts; what is done stays (progress.py).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Callable

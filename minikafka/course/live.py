@@ -4,8 +4,6 @@ Re-runs, and the lines of code that do the same, come in as functions. ipywidget
 made.
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ A change takes the run back to the moment that the picture shows, does it, and l
 later is undone, and what was changed at the same moment stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

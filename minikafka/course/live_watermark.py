@@ -4,8 +4,6 @@ are the watermark's delay and the output mode.
 It knows no Spark: a run comes in as a function to a trace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from minikafka.course.live import Stage

@@ -7,8 +7,6 @@ A life ends before or after an effect or a commit, or by an effect that fails; t
 a memory as fresh as a new process has. To be killed just after a call and just before the next one is the same.
 """
 
-from __future__ import annotations
-
 import copy
 import types
 from collections import Counter, deque
@@ -64,7 +62,7 @@ def run(
     moments: Iterable[Moment] = (),
     topic: str = "orders",
     guard: Guard | None = None,
-) -> Outcome:
+) -> "Outcome":
     """The program pays the orders on a cluster; each moment ends a life, and it is started again.
 
     moments: one a life; one that is never reached ends nothing. guard: the program is a learner's.

@@ -4,8 +4,6 @@
 in milliseconds and without a JVM. tests/spark/test_state.py compares the two on the same rows.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,13 +34,13 @@ class Handle:
         self._store = store
         self.key: Key = ()
 
-    def getValueState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> _Value:
+    def getValueState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> "_Value":
         return _Value(self, self._variable(name, ttlDurationMs))
 
-    def getListState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> _List:
+    def getListState(self, name: str, schema: Any, ttlDurationMs: int | None = None) -> "_List":
         return _List(self, self._variable(name, ttlDurationMs))
 
-    def getMapState(self, name: str, key: Any, value: Any, ttlDurationMs: int | None = None) -> _Map:
+    def getMapState(self, name: str, key: Any, value: Any, ttlDurationMs: int | None = None) -> "_Map":
         return _Map(self, self._variable(name, ttlDurationMs))
 
     def _variable(self, name: str, ttl: int | None) -> dict[Key, Any]:

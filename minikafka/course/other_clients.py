@@ -1,7 +1,5 @@
 """Rules by which other clients than Java's choose the partition of a record, for `producer(partitioner=...)`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from zlib import crc32

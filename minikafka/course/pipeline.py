@@ -5,8 +5,6 @@ killed (kill -9) when a micro-batch is written and not yet noted, and is started
 compared with what plain Python makes of the same events (pipeline_truth.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

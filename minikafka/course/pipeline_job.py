@@ -5,8 +5,6 @@ overwritten, a total is computed from the folders and sent with its key, and a r
 came from. It runs as a process of its own, because a process is what gets killed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ An order counts once, however often it came, in the hour in which it was placed 
 lived at that time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime

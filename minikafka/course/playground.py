@@ -4,8 +4,6 @@ Nothing is kept here between two questions: a question says which run, with whic
 can hold it. The answer is what the theatre's player plays, as in a notebook (course/live.py). No ipywidgets.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

@@ -9,8 +9,6 @@ remembers is for which run a number was written: one that was written before the
 one.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

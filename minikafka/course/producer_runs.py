@@ -1,7 +1,5 @@
 """What lesson 03 reads out of a producer's trace, and the day on which nothing is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -6,8 +6,6 @@ the learner joins a class (classroom.py). A prediction counts when its number is
 a picture stays in the picture.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Lesson 11's real quorum: three brokers that are processes, described through kafka-python's admin client."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The picture at the top of lesson 11: five brokers, the metadata log on each, and the one that died had the say."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

@@ -1,7 +1,5 @@
 """What lesson 11 runs and reads: a cluster whose brokers 1 to 3 vote, the metadata log in words, who has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

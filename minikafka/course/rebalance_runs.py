@@ -3,8 +3,6 @@
 In each run the group billing reads the topic orders. Times are those of the virtual clock; settings are a consumer's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What lesson 09 runs and reads: a topic with replicas, described as Kafka's tool does it, and what was lost."""
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from itertools import product

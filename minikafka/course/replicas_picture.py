@@ -1,7 +1,5 @@
 """The picture at the top of lesson 09: one log on three brokers, and up to where all three have it."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

@@ -6,8 +6,6 @@
 The day's kind says what goes wrong; its seed says when, and how far the brokers are away.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A shop that sends orders, and the group that bills them: what the demo and the playground run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.simulation.cluster import Cluster

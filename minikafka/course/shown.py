@@ -4,8 +4,6 @@ Only the cells that lead to a picture are run: those that play one, and those th
 these uses. What differs from run to run (cells tagged `nbval-ignore-output`: real clients, this machine) is left out.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -5,8 +5,6 @@ that moment: Spark stops there, and the checkpoint is what it would be after kil
 process in earnest.)
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time
@@ -166,7 +164,7 @@ def write_once(bank: Bank, query: str, batch_id: int, postings: list[tuple[str, 
         bank.note(query, batch_id)
 
 
-def made_anew(kafka: Connection, topic: str, partitions: int = 3) -> None:
+def made_anew(kafka: "Connection", topic: str, partitions: int = 3) -> None:
     """Deletes a topic and makes one of its name."""
     admin = kafka.admin()
     try:

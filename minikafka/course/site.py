@@ -7,8 +7,6 @@ read, the glossary, the cheat sheet. All links are relative and nothing comes fr
 with JupyterLab) makes pages of notebooks.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -4,8 +4,6 @@ and lesson 00 link to it.
     python -m minikafka.course.site_address https://example.org/kafka/    sets all three
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from pathlib import Path

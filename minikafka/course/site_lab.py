@@ -4,8 +4,6 @@ JupyterLite comes from PyPI into an environment of its own in .cache/site, with 
 of these stand in one lock file beside Pyodide, so the kernel asks no package index for anything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -3,8 +3,6 @@
 Pyodide comes from npm, once, and is kept in .cache/site.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -70,6 +68,7 @@ def wheel(path: Path) -> None:
 
 def shipped() -> Iterator[Path]:
     """Our files that Python in the browser reads."""
-    for folder, kinds in (("minikafka", ("py", "js", "css", "html", "svg", "txt")), ("notebooks", ("py", "toml"))):
+    of_package = ("py", "csv", "js", "css", "html", "svg", "txt")
+    for folder, kinds in (("minikafka", of_package), ("notebooks", ("py", "toml"))):
         yield from sorted(path for kind in kinds for path in (ROOT / folder).rglob(f"*.{kind}"))
     yield from sorted(NOTEBOOKS.glob("*.ipynb"))

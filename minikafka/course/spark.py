@@ -8,8 +8,6 @@ orders = lab.topic("orders", partitions=3)
 checkpoint = lab.checkpoint("copy")
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
@@ -233,7 +231,7 @@ class Lab:
     can join an old checkpoint to a new topic.
     """
 
-    def __init__(self, name: str, kafka: Connection) -> None:
+    def __init__(self, name: str, kafka: "Connection") -> None:
         self.name = name
         self._kafka = kafka
         self._prefix = f"lab{name}-{uuid.uuid4().hex[:8]}"

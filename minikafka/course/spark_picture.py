@@ -1,7 +1,5 @@
 """The picture at the top of lesson 17: a topic, and a Spark query that has stopped in it. Who knows where?"""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from minikafka.clients.partitioners import murmur2, to_positive

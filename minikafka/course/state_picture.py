@@ -1,7 +1,5 @@
 """The picture at the top of lesson 20: the clicks of two visitors, and no record that says that a visit is over."""
 
-from __future__ import annotations
-
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 

@@ -1,7 +1,5 @@
 """What lesson 20's experiments share: clicks at a time of day, their rows in Spark, and a query that ends."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +29,7 @@ def as_clock(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M")
 
 
-def clicks(spark: Any, kafka: Connection, topic: str, watermark: str, per_batch: int | None = None) -> Any:
+def clicks(spark: Any, kafka: "Connection", topic: str, watermark: str, per_batch: int | None = None) -> Any:
     """The topic as a stream of user_id, event_time_ms and `at`, with a watermark on `at`; so many records at a time."""
     from pyspark.sql import functions as F
 

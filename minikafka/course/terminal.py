@@ -8,8 +8,6 @@ groups get an ending of this terminal's own, which is taken away again from what
 meets no topic of its first run. `close()` deletes them.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io
@@ -30,7 +28,7 @@ _PROGRAMS = ("kafka.admin", "kafka.consumer", "kafka.producer")
 class Terminal:
     """One for each experiment. Errors: ValueError for what is no command of kafka-python's."""
 
-    def __init__(self, kafka: Connection) -> None:
+    def __init__(self, kafka: "Connection") -> None:
         self._kafka = kafka
         self._ending = f"-{uuid.uuid4().hex[:8]}"
         self._topics: set[str] = set()

@@ -1,7 +1,5 @@
 """Lesson 13's real transactions: a broker over TCP, a kafka-python producer, and two of its consumers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.server.embedded import Served

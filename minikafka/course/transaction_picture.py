@@ -1,7 +1,5 @@
 """The picture at the top of lesson 13: a transaction over two partitions is open, and its producer asks to end it."""
 
-from __future__ import annotations
-
 from minikafka.course.transaction_runs import one_broker, paying, reader
 
 

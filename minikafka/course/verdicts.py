@@ -4,8 +4,6 @@ A verdict says in one line what holds or what broke, then the smallest counterex
 and last the learner's own lines of a traceback.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +15,7 @@ class Said(str):
 
     cards: str
 
-    def __new__(cls, text: str, cards: str = "") -> Said:
+    def __new__(cls, text: str, cards: str = "") -> "Said":
         made = super().__new__(cls, text)
         made.cards = cards
         return made

@@ -11,8 +11,6 @@ In a browser's tab there is no second thread: there CPython's monitoring (PEP 66
 learner's code, and raises in it. A wait that blocks the whole kernel can only be ended by restarting that.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import signal
@@ -55,7 +53,7 @@ class Watchdog:
         self._handler: Any = None
         self._wakes = _THREADS and threading.current_thread() is threading.main_thread()
 
-    def __enter__(self) -> Watchdog:
+    def __enter__(self) -> "Watchdog":
         if self._wakes:
             self._handler = signal.signal(_WAKE, self._woken)
         if _THREADS:

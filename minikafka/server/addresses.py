@@ -1,7 +1,5 @@
 """A port to listen on, and who has it when it is taken."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

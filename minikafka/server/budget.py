@@ -5,8 +5,6 @@ gives way must not be who holds the most: an honest producer may send 50 MB in o
 that stopped in the middle of theirs hold a little each. What tells them apart is that its bytes move.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -26,20 +24,20 @@ class Budget:
     def full(self) -> bool:
         return self.total_bytes > self.most_bytes
 
-    def hold(self, connection: Connection, nbytes: int) -> None:
+    def hold(self, connection: "Connection", nbytes: int) -> None:
         """So many bytes it holds now, and they have just moved."""
         before = self._held.pop(connection, 0)
         self.total_bytes += nbytes - before
         if nbytes:
             self._held[connection] = nbytes
 
-    def holders(self) -> list[Connection]:
+    def holders(self) -> "list[Connection]":
         return list(self._held)
 
-    def held(self, connection: Connection) -> int:
+    def held(self, connection: "Connection") -> int:
         return self._held.get(connection, 0)
 
-    def who_gives_way(self) -> Connection:
+    def who_gives_way(self) -> "Connection":
         """Of the quarter of all bytes that has been still for longest: the host that holds most of it, and of its
         connections the one that does.
         """

@@ -7,8 +7,6 @@ read its answers, we go on reading until another frame is there, so that a hang-
 back.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -30,7 +28,7 @@ class Connection(asyncio.BufferedProtocol):
     that it came through.
     """
 
-    def __init__(self, server: Server, listener: str) -> None:
+    def __init__(self, server: "Server", listener: str) -> None:
         self.server = server
         self.listener = listener
         self.transport: asyncio.Transport

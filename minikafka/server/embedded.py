@@ -4,8 +4,6 @@ with Served() as kafka:
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -93,7 +91,7 @@ class Served:
         self.process.stdout.close()
         return self.process.wait()
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> "Served":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -4,8 +4,6 @@ disk has to do.
 Positioned reads and writes, locks and folders on disk are where Windows and the other systems differ.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -14,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from minikafka.wire.crc import Buffer
+from minikafka.wire.primitives import Buffer
 
 MAX_OPEN_FILES = 200  # the usual limit is 1,024 on Linux and 256 on macOS, and connections need some
 
@@ -75,7 +73,7 @@ class FolderDisk:
     def __str__(self) -> str:
         return self._root
 
-    def open(self, path: str, create: bool = True) -> FolderFile:
+    def open(self, path: str, create: bool = True) -> "FolderFile":
         absolute = self._absolute(path)
         try:
             return FolderFile(self, absolute, os.stat(absolute).st_size, new=False)

@@ -1,7 +1,5 @@
 """`serve --verbose`: who came, what they can speak, and what they spoke, one plain line each."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence

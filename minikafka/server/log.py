@@ -1,7 +1,5 @@
 """What the server says to whoever looks after it: lines on standard error, and nothing else speaks there."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 

@@ -1,7 +1,5 @@
 """The limit of open files, shared out: a connection that took the last one would stop the node at its next append."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from minikafka.server.addresses import CannotServe

@@ -4,8 +4,6 @@ A connection that is lost takes its requests along: each is reported as failed, 
 affair.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

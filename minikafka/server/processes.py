@@ -4,8 +4,6 @@ This process runs no broker. It keeps the brokers' ports for them, starts each w
 writes its process id to broker-N.pid in the data folder, and starts one that died again. When it ends, they end.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

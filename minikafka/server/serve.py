@@ -2,8 +2,6 @@
 the parts together; shell.py is what runs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import os
@@ -26,8 +24,8 @@ from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
-from minikafka.storage.checkpoints import META_PROPERTIES, read_meta_properties, uuid_text
-from minikafka.storage.data_folder import refuse_others
+from minikafka.storage.checkpoints import uuid_text
+from minikafka.storage.data_folder import META_PROPERTIES, read_meta_properties, refuse_others
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
@@ -49,7 +47,7 @@ PROPERTIES_OF_MANY = {
 }  # a broker that is gone is noticed in two seconds, not nine
 
 
-def main(args: argparse.Namespace) -> int:
+def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
     try:
         with ExitStack() as cleanup:
@@ -68,7 +66,7 @@ class Places(NamedTuple):
     voters: tuple[int, ...]
 
 
-async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
+async def serve(args: "argparse.Namespace", cleanup: ExitStack) -> int:
     check(args)
     if args.processes:
         from minikafka.server.processes import run_processes
@@ -116,7 +114,7 @@ async def serve(args: argparse.Namespace, cleanup: ExitStack) -> int:
     return 1 if stopped else 0
 
 
-def all_here(args: argparse.Namespace) -> Places:
+def all_here(args: "argparse.Namespace") -> Places:
     """One broker, or a whole cluster in this process."""
     nodes = range(1, args.brokers + 1)
     of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
@@ -124,7 +122,7 @@ def all_here(args: argparse.Namespace) -> Places:
     return Places(nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else ())
 
 
-def one_of_many(args: argparse.Namespace) -> Places:
+def one_of_many(args: "argparse.Namespace") -> Places:
     """One node of a cluster whose other nodes run elsewhere. A node that is no voter listens where there is room, and
     says where when it registers.
     """
@@ -179,7 +177,7 @@ def open_disk(folder: str, node: int, brokers: int, most_open_files: int) -> Fol
     return disk
 
 
-def known_cluster_id(folder: str, nodes: Sequence[int], args: argparse.Namespace) -> str:
+def known_cluster_id(folder: str, nodes: Sequence[int], args: "argparse.Namespace") -> str:
     """The cluster that these folders belong to; for empty ones --cluster-id, or a new one."""
     for place in (folder, *(os.path.join(folder, f"broker-{node}") for node in nodes)):
         if os.path.exists(os.path.join(place, META_PROPERTIES)):
@@ -189,13 +187,13 @@ def known_cluster_id(folder: str, nodes: Sequence[int], args: argparse.Namespace
     return str(args.cluster_id or uuid_text(uuid.uuid4().bytes))
 
 
-def handshakes() -> Handshakes:
+def handshakes() -> "Handshakes":
     from minikafka.server.handshakes import Handshakes
 
     return Handshakes(log)
 
 
-def check(args: argparse.Namespace) -> None:
+def check(args: "argparse.Namespace") -> None:
     if not 1 <= args.brokers <= MOST_BROKERS:
         raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
     if args.processes and (args.brokers == 1 or args.node):
@@ -214,7 +212,7 @@ def check(args: argparse.Namespace) -> None:
         )
 
 
-def data_folder(args: argparse.Namespace, cleanup: ExitStack) -> str:
+def data_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
     """--data, or a temporary folder that goes when the server does."""
     if args.data:
         try:
@@ -233,7 +231,7 @@ def data_folder(args: argparse.Namespace, cleanup: ExitStack) -> str:
 
 
 @contextmanager
-def trace_file(args: argparse.Namespace, listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
+def trace_file(args: "argparse.Namespace", listening: list[Callable[[Event], None]]) -> Iterator[Callable[[], None]]:
     """Every event becomes a line of JSON, its time counted from here on, or from what several processes agreed on;
     gives what writes the lines of a turn out.
 

@@ -9,8 +9,6 @@ When answers that clients have not read fill theirs, who asks for more waits; if
 PATIENCE_SECONDS, connections that don't read give way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable
@@ -57,7 +55,7 @@ class Server:
         broker: Broker,
         *,
         max_connections: int,
-        handshakes: Handshakes | None = None,
+        handshakes: "Handshakes | None" = None,
         after_turn: Callable[[], object] | None = None,
     ) -> None:
         config = broker.config
@@ -88,7 +86,7 @@ class Server:
     # --- the life of the server ---
 
     async def run(
-        self, listener: socket.socket, say_ready: Callable[[], object], of_nodes: socket.socket | None = None
+        self, listener: "socket.socket", say_ready: Callable[[], object], of_nodes: "socket.socket | None" = None
     ) -> None:
         """Start the broker, accept clients, return when it has stopped: cleanly, or broker.stopped says why. of_nodes:
         where it listens to the other nodes of its cluster.
@@ -137,7 +135,7 @@ class Server:
         self._stopping = True
         self._changed.set()
 
-    async def _accept(self, listener: socket.socket, name: str) -> None:
+    async def _accept(self, listener: "socket.socket", name: str) -> None:
         """One at a time, so that no burst opens more than there is room for (asyncio's own way takes a hundred)."""
         while True:
             try:

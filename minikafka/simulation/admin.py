@@ -1,7 +1,5 @@
 """The admin client: one request, one answer, from a given broker or any (in KRaft each passes changes on)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@
 A wrong type raises TypeError, a wrong value ValueError, each with the argument, what was given and what would be right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -38,7 +36,7 @@ class Wanted(NamedTuple):
         if not of_type or not self.fits(value):
             raise (self.error if of_type else TypeError)(f"{name}={shown(value)}: give {self.words}")
 
-    def or_none(self, meaning: str = "nothing") -> Wanted:
+    def or_none(self, meaning: str = "nothing") -> "Wanted":
         fits = self.fits
         words = f"{self.words}, or None for {meaning}"
         return Wanted(words, (*self.types, type(None)), lambda value: value is None or fits(value), self.error)

@@ -4,8 +4,6 @@ A call is kept with its virtual time. What programs call is not kept: it follows
 is kept as the time it took.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from functools import wraps

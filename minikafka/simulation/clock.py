@@ -1,7 +1,5 @@
 """Virtual time. It moves only when somebody waits, from one thing that is due to the next."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 

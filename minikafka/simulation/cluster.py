@@ -11,8 +11,6 @@
 Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what asks a broker, such as create_topic().
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from random import Random
@@ -72,7 +70,7 @@ def held_by(
     """A method of the cluster that is one of what it holds as `part`: same arguments, same help."""
 
     @wraps(method)
-    def call(self: Cluster, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def call(self: "Cluster", *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         return method(getattr(self, part), *args, **kwargs)
 
     return call
@@ -303,7 +301,7 @@ class Cluster:
         return self.book.calls
 
     @checked(until_ms=MS.or_none("all of it"))
-    def replay(self, until_ms: int | None = None) -> Cluster:
+    def replay(self, until_ms: int | None = None) -> "Cluster":
         """The same run again from the seed, up to a moment: a new cluster that one can go on from differently."""
         from minikafka.simulation.replay import replayed
 
@@ -326,7 +324,7 @@ class Cluster:
         for broker in self._brokers.values():
             broker.state, broker.deadline = "down", None
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> "Cluster":
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -1,7 +1,5 @@
 """The consumer that a learner holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,7 +65,7 @@ class ConsumerHandle(MemberHandle):
         self._give(records)
         return records
 
-    def __iter__(self) -> ConsumerHandle:
+    def __iter__(self) -> "ConsumerHandle":
         return self
 
     def __next__(self) -> ConsumerRecord:

@@ -4,8 +4,6 @@ Programs need of a fibre what stands here, and nothing else; fibres_in_browser.p
 WebAssembly.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -7,8 +7,6 @@ The garbage collector must not come by itself then: where it walks the stacks (C
 finds what is left of those set aside, and damages Python's memory (Pyodide's issue 6464). A full collection walks none.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,7 +44,7 @@ class Signal:
     def __await__(self) -> Iterator[None]:
         yield
 
-    def add_done_callback(self, callback: Callable[[Signal], None]) -> None:
+    def add_done_callback(self, callback: "Callable[[Signal], None]") -> None:
         self._callback = callback
         if self._given:
             callback(self)

@@ -1,7 +1,5 @@
 """The cluster's consumer groups: looked at without a client and without taking time, changed by requests."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple

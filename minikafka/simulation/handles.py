@@ -1,7 +1,5 @@
 """What the clients that a learner holds have in common: their calls let the cluster move on."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,7 +23,7 @@ NO_LIMIT_MS = 300_000  # what "for ever" means at top level
 class Handle:
     """What producer and consumer have in common."""
 
-    def __init__(self, cluster: Cluster, process: ClientProcess, new_core: Callable[[], Client]) -> None:
+    def __init__(self, cluster: "Cluster", process: ClientProcess, new_core: Callable[[], Client]) -> None:
         self._cluster = cluster
         self._process = process
         self._new_core = new_core

@@ -1,7 +1,5 @@
 """The loop: whoever must wait lets the cluster move on, one due thing at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minikafka.simulation.clock import Clock

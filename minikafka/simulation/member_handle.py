@@ -1,7 +1,5 @@
 """The calls of a consumer that are about its group: subscribing, the listener, commits, leaving."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -6,14 +6,12 @@ that was never flushed may be gone; a cut that was not flushed may be undone. Re
 survive: a journaling file system orders them.
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from minikafka.wire.crc import Buffer
+from minikafka.wire.primitives import Buffer
 
 _SECTOR = 512  # bytes that a disk writes at once
 
@@ -23,7 +21,7 @@ Folder = dict[str, Any]  # by name: a MemoryFile, or the Folder of this name
 class MemoryFile:
     """A file of a MemoryDisk."""
 
-    def __init__(self, disk: MemoryDisk) -> None:
+    def __init__(self, disk: "MemoryDisk") -> None:
         self._disk = disk
         self.data = bytearray()
         self.durable_size: int | None = None  # at the last flush

@@ -3,8 +3,6 @@
 A client lives in the process of the program that was given it or made it: a crash or a freeze of one is one of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

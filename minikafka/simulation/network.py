@@ -4,8 +4,6 @@ On a connection messages keep their order, and none is lost without the connecti
 encoded, joined to one buffer, is what the broker decodes.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -26,11 +24,11 @@ class Server(Protocol):
     state: str
     silent: bool
 
-    def accept(self, link: Link) -> bool: ...
+    def accept(self, link: "Link") -> bool: ...
 
-    def request(self, link: Link, frame: bytearray) -> None: ...
+    def request(self, link: "Link", frame: bytearray) -> None: ...
 
-    def hung_up(self, link: Link) -> None: ...
+    def hung_up(self, link: "Link") -> None: ...
 
 
 class Caller(Protocol):
@@ -39,9 +37,9 @@ class Caller(Protocol):
     name: str
     state: str
 
-    def reply(self, link: Link, frame: bytearray) -> None: ...
+    def reply(self, link: "Link", frame: bytearray) -> None: ...
 
-    def lost(self, link: Link) -> None: ...
+    def lost(self, link: "Link") -> None: ...
 
 
 class Link:

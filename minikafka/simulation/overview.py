@@ -1,7 +1,5 @@
 """The cluster as a small table, and the lines that help when nothing came."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 
-def table(cluster: Cluster) -> str:
+def table(cluster: "Cluster") -> str:
     """Brokers, topics, clients and programs, and what waits for a run."""
     lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
     lines += columns([["broker", "state"]] + [[each.node_id, each.state] for each in cluster._brokers.values()])
@@ -34,7 +32,7 @@ def table(cluster: Cluster) -> str:
     return "\n".join(lines + (["", *hints] if hints else []))
 
 
-def topic_rows(cluster: Cluster) -> list[list[Any]]:
+def topic_rows(cluster: "Cluster") -> list[list[Any]]:
     if not any(each.state != "down" and each.broker.ready for each in cluster._brokers.values()):
         return []
     return [
@@ -44,7 +42,7 @@ def topic_rows(cluster: Cluster) -> list[list[Any]]:
     ]
 
 
-def group_rows(cluster: Cluster) -> list[list[Any]]:
+def group_rows(cluster: "Cluster") -> list[list[Any]]:
     """A line for each member, with the lag of its partitions; for a group without members, of all it committed."""
     try:
         groups = [cluster.group(name) for name in cluster.groups()]
@@ -82,7 +80,7 @@ def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
     return lines
 
 
-def waiting_records(cluster: Cluster) -> list[str]:
+def waiting_records(cluster: "Cluster") -> list[str]:
     """The forgotten run."""
     found = []
     for handle in cluster._clients.values():
@@ -93,7 +91,7 @@ def waiting_records(cluster: Cluster) -> list[str]:
     return found
 
 
-def why_no_partition(cluster: Cluster, consumer: ConsumerHandle) -> list[str]:
+def why_no_partition(cluster: "Cluster", consumer: ConsumerHandle) -> list[str]:
     """What keeps a member of a group from having one."""
     member, group_id = consumer.core.membership, consumer.core.config["group_id"]
     if member is not None and member.state == "stable":
@@ -111,7 +109,7 @@ def why_no_partition(cluster: Cluster, consumer: ConsumerHandle) -> list[str]:
     return [f"{consumer.name} is joining group {group_id}, which takes some seconds: poll(timeout_ms=5000)"]
 
 
-def why_nothing_came(cluster: Cluster, consumer: ConsumerHandle, timeout_ms: float) -> list[str]:
+def why_nothing_came(cluster: "Cluster", consumer: ConsumerHandle, timeout_ms: float) -> list[str]:
     """What a learner may have overlooked when a poll at top level gave nothing; often there is nothing to say."""
     core = consumer.core
     down = [str(each.node_id) for each in cluster._brokers.values() if each.state != "up"]

@@ -1,7 +1,5 @@
 """What a learner may give as `partitioner=`: a name, a function, or a partitioner of kafka-python's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minikafka.clients.partitioners import (

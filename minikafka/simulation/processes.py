@@ -3,8 +3,6 @@
 A frozen process keeps its connections; what arrives waits until it goes on. A crashed one takes its connections along.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -41,16 +39,16 @@ class Agenda:
         self._due: list[tuple[int, int, Process]] = []
         self._added = 0
 
-    def add(self, process: Process) -> None:
+    def add(self, process: "Process") -> None:
         self._added += 1
         process.number, process.agenda = self._added, self
         if process.deadline is not None:
             self.put(process, process.deadline)
 
-    def put(self, process: Process, at_ms: int) -> None:
+    def put(self, process: "Process", at_ms: int) -> None:
         heapq.heappush(self._due, (at_ms, process.number, process))
 
-    def next(self) -> Process | None:
+    def next(self) -> "Process | None":
         """Among those due first, the one that is there longest."""
         while self._due and self._due[0][2].deadline != self._due[0][0]:
             heapq.heappop(self._due)
@@ -89,7 +87,7 @@ class Process:
             if at_ms is not None and self.agenda is not None:
                 self.agenda.put(self, at_ms)
 
-    def now(self) -> Now:
+    def now(self) -> "Now":
         return self.clock.now(self.skew_ms)
 
     def changed(self) -> None:

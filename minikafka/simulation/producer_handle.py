@@ -1,7 +1,5 @@
 """The producer that a learner holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

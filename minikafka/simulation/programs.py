@@ -6,8 +6,6 @@ any time. A crash is a kill -9: the function is never resumed, no `finally` runs
 what is left of the function is freed, its calls have no effect.
 """
 
-from __future__ import annotations
-
 import contextlib
 import heapq
 import io

@@ -4,8 +4,6 @@ Arguments that are the old cluster, its clients or programs become the new one's
 name stays the old thing: a program that is to be run again gets cluster and clients as arguments.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from minikafka.clients.future import Future
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 
-def replayed(old: Cluster, new: Cluster, until_ms: int, since_ms: int = 0) -> Cluster:
+def replayed(old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0) -> "Cluster":
     """Make old's calls on new up to a time, then stop there. since_ms: those from then on, where new went that far.
 
     What a call raised then, it raises now: it is passed over.

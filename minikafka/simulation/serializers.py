@@ -1,7 +1,5 @@
 """What a learner may give as key or value: bytes, text (as UTF-8), other plain values (as JSON), None (as null)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A store outside Kafka, such as a database's table: where a program's effects show, and outlive its crashes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +30,7 @@ class Table:
     A write is a blocking call: a crash may strike before it has any effect, or after, before the program knows.
     """
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: "Cluster", name: str) -> None:
         self._cluster = cluster
         self.name = name
         self.call_name = ("table", name)

@@ -4,8 +4,6 @@ What changes something is a real request and takes some virtual ms; what only lo
 changes nothing.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from typing import Any

@@ -4,17 +4,14 @@
 `log-start-offset-checkpoint`           where a log begins, if DeleteRecords moved that into a segment
 `replication-offset-checkpoint`         high watermarks
 `cleaner-offset-checkpoint`             up to where each compacted log is clean
-`meta.properties`                       which node and which cluster the folder belongs to
+`meta.properties`                       which node and which cluster the folder belongs to: see data_folder.py
 `.kafka_cleanshutdown`                  there if the last stop was clean; removed at start
 `partition.metadata`                    in a log's folder: the topic's id
 `leader-epoch-checkpoint`               in a log's folder: see epochs.py
 """
 
-from __future__ import annotations
-
 import base64
 import json
-import re
 from collections.abc import Iterable, Mapping
 
 from minikafka.storage.disk import Disk
@@ -23,7 +20,6 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 PARTITION_METADATA = "partition.metadata"
 
@@ -59,22 +55,6 @@ def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
     if any(offset < 0 for offset in offsets.values()):
         raise ValueError("a negative offset")
     return offsets
-
-
-def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
-    """Java properties, one a line: version, cluster.id, node.id, directory.id."""
-    escaped = {name: re.sub(r"[\\:=#!]", r"\\\g<0>", value) for name, value in properties.items()}
-    lines = (f"{name}={value}\n" for name, value in sorted(escaped.items()))
-    disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
-
-
-def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """The properties by name; None on a disk that was never formatted. Bytes that are no text match nothing."""
-    if not disk.exists(META_PROPERTIES):
-        return None
-    lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
-    pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
-    return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
 
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:

@@ -5,8 +5,6 @@ record that has waited for longer than max.compaction.lag.ms. Of several logs th
 cleaned at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise

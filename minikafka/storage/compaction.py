@@ -37,28 +37,16 @@ begins where this one began, and finds them.
 Nothing waits for a pass. Closed segments don't change meanwhile, unless the log is cut: then the pass is given up.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from minikafka.storage.disk import as_storage_errors
-from minikafka.storage.segment import FILES, LOG, MAX_RELATIVE_OFFSET, Segment, file_name, offset_in, with_ends
-from minikafka.storage.transaction_index import Aborted
-from minikafka.wire.crc import Buffer
-from minikafka.wire.records import (
-    BATCH_OVERHEAD,
-    COMPRESSION,
-    DELETE_HORIZON,
-    BatchHeader,
-    RawRecord,
-    assemble,
-    check_crc,
-    encode_raw,
-    raw_records,
-    read_header,
-)
+from minikafka.storage.index import Aborted
+from minikafka.storage.segment import FILES, LOG, Segment, file_name, files_in, with_ends
+from minikafka.wire import records
+from minikafka.wire.primitives import Buffer
+from minikafka.wire.records import BatchHeader, RawRecord
 from minikafka.wire.unpacking import TooMuchToDecode
 
 if TYPE_CHECKING:
@@ -166,7 +154,7 @@ class Compaction:
     now_ms: wall clock. buffer_bytes: memory for keys; if it is too little, the next pass goes on.
     """
 
-    def __init__(self, log: Log, end_offset: int, now_ms: int, buffer_bytes: int) -> None:
+    def __init__(self, log: "Log", end_offset: int, now_ms: int, buffer_bytes: int) -> None:
         self.log = log
         self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
         self._end_offset = end_offset
@@ -229,7 +217,7 @@ class Compaction:
                 not groups
                 or size_bytes > config.segment_bytes
                 or index_bytes > config.segment_index_bytes
-                or end - 1 - groups[-1][0].base_offset > MAX_RELATIVE_OFFSET
+                or end - 1 > groups[-1][0].max_offset
             ):
                 groups.append([])
                 size_bytes, index_bytes = segment.size, own_index_bytes
@@ -249,7 +237,7 @@ class Compaction:
                 rest = yield from self._clean(header, batch, last, gone)
                 records_before += header.records_count
                 if rest:
-                    kept = read_header(rest)
+                    kept = records.read_header(rest)
                     cleaned.append(rest, [kept], None)
                     records_after += kept.records_count
                 if aborts is not None:
@@ -286,7 +274,7 @@ class Compaction:
         if count == header.records_count and horizon == header.delete_horizon:
             return batch
         shorter = header._replace(
-            attributes=header.attributes | (0 if horizon is None else DELETE_HORIZON),
+            attributes=header.attributes | (0 if horizon is None else records.DELETE_HORIZON),
             base_timestamp=first if horizon is None else horizon,  # and timestamps are counted from it
             max_timestamp=newest,
             records_count=count,
@@ -294,10 +282,10 @@ class Compaction:
         content = bytearray()
         for record in self._records(header, batch):
             if self._keeps(header, record, gone):
-                encode_raw(content, shorter, record)
+                records.encode_raw(content, shorter, record)
             if self._work_bytes >= _SLICE_BYTES:
                 yield from self._pause()
-        return assemble(shorter, content)
+        return records.assemble(shorter, content)
 
     def _keeps(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
         over = header.delete_horizon is not None and header.delete_horizon <= self._now_ms
@@ -305,9 +293,9 @@ class Compaction:
 
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
         """A batch's records; their cost is added up. Errors: CorruptRecord, also where writing would hide it."""
-        check_crc(batch, header)
-        self._work_bytes += BATCH_OVERHEAD
-        for record in raw_records(batch):
+        records.check_crc(batch, header)
+        self._work_bytes += records.BATCH_OVERHEAD
+        for record in records.raw_records(batch):
             self._work_bytes += len(record.rest) + _RECORD_BYTES
             yield record
 
@@ -349,32 +337,27 @@ class Compaction:
 
 def empty(header: BatchHeader) -> bytes:
     """A batch of which only the header is left."""
-    attributes = header.attributes & ~DELETE_HORIZON & ~COMPRESSION
-    return assemble(header._replace(attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0), b"")
+    attributes = header.attributes & ~records.DELETE_HORIZON & ~records.COMPRESSION
+    return records.assemble(header._replace(attributes=attributes, base_timestamp=_NO_TIMESTAMP, records_count=0), b"")
 
 
 # -- restart
 
 
-def finish_swap(log: Log) -> None:
+def finish_swap(log: "Log") -> None:
     """Finish the swap that a crash interrupted, if the new segment is complete; else remove the new segment."""
     disk, directory = log.disk, log.directory
-
-    def files(*endings: str) -> list[tuple[str, int]]:
-        found = [(name, offset_in(name)) for name in disk.listdir(directory) if name.endswith(endings)]
-        return [(name, offset) for name, offset in found if offset is not None]
-
-    unfinished = files(CLEANED)
-    for name, offset in files(CLEANED, SWAP) if unfinished else ():
-        if offset >= unfinished[0][1]:
+    unfinished = files_in(disk, directory, CLEANED)
+    for name, offset in files_in(disk, directory, CLEANED, SWAP).items() if unfinished else ():
+        if offset >= min(unfinished.values()):
             disk.remove(f"{directory}/{name}")
-    for _, base_offset in files(LOG + SWAP):
+    for base_offset in files_in(disk, directory, LOG + SWAP).values():
         segment = log.open_segment(base_offset, SWAP)
         end = segment.next_offset()
         segment.close()
-        for name, offset in files(*FILES):
+        for name, offset in files_in(disk, directory, *FILES).items():
             if base_offset <= offset < end:
                 disk.remove(f"{directory}/{name}")
     for kind in FILES:
-        for name, _ in files(kind + SWAP):
+        for name in files_in(disk, directory, kind + SWAP):
             disk.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")

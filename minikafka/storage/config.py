@@ -1,7 +1,5 @@
 """The configs of a topic that its logs obey."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -10,23 +10,14 @@ a folder holds other things, and not that file, the node leaves it as it is, and
 The names are Apache Kafka's, with the topic's id in hexadecimal.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from minikafka.storage.checkpoints import (
-    META_PROPERTIES,
-    PARTITION_METADATA,
-    read_meta_properties,
-    read_partition_metadata,
-    uuid_bytes,
-    uuid_text,
-    write_meta_properties,
-)
+from minikafka.storage.checkpoints import PARTITION_METADATA, read_partition_metadata, uuid_bytes, uuid_text
 from minikafka.storage.disk import Disk, unusable
 
+META_PROPERTIES = "meta.properties"
 METADATA_LOG = "__cluster_metadata-0"
 DELETE, STRAY = "-delete", "-stray"
 
@@ -67,6 +58,22 @@ def identify(disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[
         return Identity(properties["cluster.id"], uuid_bytes(properties["directory.id"]))
     except ValueError:
         raise unusable(META_PROPERTIES, "has a directory.id that is no id. Put the right file back") from None
+
+
+def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
+    """Java properties, one a line: version, cluster.id, node.id, directory.id."""
+    escaped = {name: re.sub(r"[\\:=#!]", r"\\\g<0>", value) for name, value in properties.items()}
+    lines = (f"{name}={value}\n" for name, value in sorted(escaped.items()))
+    disk.write_atomic(META_PROPERTIES, ("#\n" + "".join(lines)).encode())
+
+
+def read_meta_properties(disk: Disk) -> dict[str, str] | None:
+    """The properties by name; None on a disk that was never formatted. Bytes that are no text match nothing."""
+    if not disk.exists(META_PROPERTIES):
+        return None
+    lines = disk.read(META_PROPERTIES).decode(errors="replace").splitlines()
+    pairs = (line.partition("=") for line in lines if "=" in line and not line.startswith(("#", "!")))
+    return {name.strip(): value.strip().replace("\\", "") for name, _, value in pairs}
 
 
 def refuse_others(disk: Disk) -> None:

@@ -9,13 +9,11 @@ What is written survives the death of the process at once, and a power loss only
 damaged file and another's folder are all KAFKA_STORAGE_ERROR to the rest of the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.primitives import Buffer
 
 
 class File(Protocol):

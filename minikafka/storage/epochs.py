@@ -5,8 +5,6 @@ the same, and behind it the follower truncates. `leader-epoch-checkpoint` holds 
 every batch also carries its epoch.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from operator import itemgetter
 

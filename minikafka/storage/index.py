@@ -1,22 +1,28 @@
-"""A segment's two indexes: from an offset to a position in its file, from a timestamp to an offset. Both are sparse,
-and sorted.
+"""A segment's three indexes, sorted: from an offset to a position in its file, from a timestamp to an offset, and the
+aborted transactions, which a read_committed consumer has to leave out (KIP-98).
 
 `.index`       relative offset int32, position int32     the batch at this position ends at this offset
 `.timeindex`   timestamp int64, relative offset int32    no batch up to this offset has a larger timestamp
+`.txnindex`    version int16, producer id, first offset, last offset, last stable offset, all int64
 
-Offsets count from the segment's base offset: four bytes are enough, and a segment is closed before they aren't. There
-is an entry about every index.interval.bytes (4096) of records, so 1 GB of records has at most 2 MB of `.index`: a
-search reads a few hundred bytes of it and then at most one interval of the log. Both formats are Apache Kafka's,
-except that ours are never preallocated.
+The first two are sparse. Their offsets count from the segment's base offset: four bytes are enough, and a segment is
+closed before they aren't. There is an entry about every index.interval.bytes (4096) of records, so 1 GB of records has
+at most 2 MB of `.index`: a search reads a few hundred bytes of it and then at most one interval of the log. The newest
+entries wait in memory until there are enough for one write: the index of what a crash may lose is rebuilt anyway.
 
-The newest entries wait in memory until there are enough for one write: the index of what a crash may lose is rebuilt
-anyway.
+The third one has an entry for each marker in the segment that aborts a transaction, in the order of the markers. A
+transaction goes from its first record to its marker, its last offset; it may have begun in an earlier segment. The last
+stable offset is the one behind the marker, or the first offset of another transaction that was open then: what comes in
+later entries has records from there on, at most. So a search ends with the first entry whose last stable offset lies
+beyond what is read. The file is made with the first entry; most segments have none.
+
+The formats are Apache Kafka's, except that ours are never preallocated.
 """
 
-from __future__ import annotations
-
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,8 +30,10 @@ from minikafka.storage.disk import Disk, File
 
 OFFSET_ENTRY, TIME_ENTRY = ">ii", ">qi"  # relative offset and position; timestamp and relative offset
 
+_ABORTED, _ABORTED_VERSION = struct.Struct(">hqqqq"), 0
+
 _PENDING_ENTRIES = 512
-_BLOCK_ENTRIES = 64  # a search finds the first entry of a block, then reads the block
+_BLOCK_ENTRIES = 64  # read at a time: a search finds the first entry of a block, then reads the block
 _key = itemgetter(0)
 
 
@@ -40,8 +48,6 @@ class Index:
     """Entries of one file, sorted by key. entry: OFFSET_ENTRY or TIME_ENTRY."""
 
     def __init__(self, disk: Disk, path: str, entry: str) -> None:
-        self._disk = disk
-        self.path = path
         self._entry = struct.Struct(entry)
         self._file: File = disk.open(path)
         self._stored = self._file.size // self._entry.size
@@ -60,7 +66,6 @@ class Index:
 
     @property
     def last(self) -> Entry | None:
-        """The newest entry."""
         if self._last is None and len(self):
             self._last = self[len(self) - 1]
         return self._last
@@ -121,3 +126,76 @@ class Index:
         size = self._entry.size
         data = self._file.pread(count * size, first * size)
         return [Entry._make(entry) for entry in self._entry.iter_unpack(data)]
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction in one partition."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+def overlapping(indexes: "Iterable[TransactionIndex]", offset: int, up_to_offset: int) -> list[Aborted]:
+    """The aborted transactions with records from an offset on and below another, by their first offsets. indexes: of
+    the segment that holds the offset, and of all that follow.
+    """
+    found = []
+    for aborted in chain.from_iterable(index.ending_from(offset) for index in indexes):
+        if aborted.first_offset < up_to_offset:
+            found.append(aborted)
+        if aborted.last_stable_offset >= up_to_offset:
+            break
+    return sorted(found, key=lambda each: each.first_offset)
+
+
+class TransactionIndex:
+    """The aborted transactions whose markers are in one segment. Errors: OSError."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self._file: File | None = disk.open(path) if disk.exists(path) else None
+
+    @property
+    def exists(self) -> bool:
+        return self._file is not None
+
+    def __len__(self) -> int:
+        return self._file.size // _ABORTED.size if self._file else 0
+
+    def append(self, aborted: Aborted) -> None:
+        """Its marker is in the log now."""
+        if self._file is None:
+            self._file = self._disk.open(self._path)
+        self._file.append([_ABORTED.pack(_ABORTED_VERSION, *aborted)])
+
+    def ending_from(self, offset: int) -> Iterator[Aborted]:
+        """Those whose markers lie at an offset or behind it."""
+        number = self._find(offset)
+        while block := self._read(number, _BLOCK_ENTRIES):
+            yield from block
+            number += len(block)
+
+    def truncate(self, offset: int) -> None:
+        """Keep those whose markers lie below an offset."""
+        if self._file is not None:
+            self._file.truncate(self._find(offset) * _ABORTED.size)
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _find(self, offset: int) -> int:
+        """How many of them have their markers below an offset."""
+        return bisect_left(range(len(self)), offset, key=lambda number: self._read(number, 1)[0].last_offset)
+
+    def _read(self, first: int, count: int) -> list[Aborted]:
+        count = min(count, len(self) - first)
+        data = self._file.pread(count * _ABORTED.size, first * _ABORTED.size) if self._file else b""
+        return [Aborted(*fields) for _, *fields in _ABORTED.iter_unpack(data)]

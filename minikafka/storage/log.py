@@ -27,9 +27,8 @@ checked, and the log ends with the last batch that is whole (recovery.py). A bat
 full, the log end offset stays and the torn bytes are cut off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 from minikafka.clock import Now
@@ -38,14 +37,14 @@ from minikafka.storage.checkpoints import read_partition_metadata, write_partiti
 from minikafka.storage.config import LogConfig as LogConfig
 from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.storage.epochs import LeaderEpochs
+from minikafka.storage.index import Aborted, overlapping
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
-from minikafka.storage.transaction_index import Aborted, overlapping
 from minikafka.trace import Reason, Trace
-from minikafka.wire.control_records import EndTransaction, markers
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import EndTransaction, markers
+from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, stamp
 from minikafka.wire.records import batches as whole_batches
 from minikafka.wire.unpacking import Allowance
@@ -53,6 +52,7 @@ from minikafka.wire.unpacking import Allowance
 DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
 
 
+@dataclass(eq=False, repr=False)
 class Log:
     """One partition's log in one folder.
 
@@ -62,43 +62,33 @@ class Log:
     disk come out as KAFKA_STORAGE_ERROR, and leave the log as it was.
     """
 
-    def __init__(
-        self,
-        disk: Disk,
-        directory: str,
-        config: LogConfig,
-        trace: Trace,
-        topic: str,
-        partition: int,
-        *,
-        topic_id: bytes | None = None,
-        recovery_point: int = 0,
-        log_start_offset: int = 0,
-        first_dirty_offset: int = 0,
-    ) -> None:
-        self.disk = disk
-        self.directory = directory
-        self.config = config
-        self.trace = trace
-        self.topic = topic
-        self.partition = partition
-        self.recovery_point = recovery_point
-        self.log_start_offset = log_start_offset
-        self.log_end_offset = log_start_offset
-        self.first_dirty_offset = first_dirty_offset
+    disk: Disk
+    directory: str
+    config: LogConfig
+    trace: Trace
+    topic: str
+    partition: int
+    _: KW_ONLY
+    topic_id: InitVar[bytes | None] = None
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    first_dirty_offset: int = 0
+
+    def __post_init__(self, topic_id: bytes | None) -> None:
+        self.log_end_offset = self.log_start_offset
         self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
-        with as_storage_errors(directory):
-            new = not disk.exists(directory)
-            disk.mkdir(directory)
-            if topic_id is not None and read_partition_metadata(disk, directory) is None:
-                write_partition_metadata(disk, directory, topic_id)
-            self.epochs = LeaderEpochs(disk, directory)
-            self.producers = ProducerState(disk, directory)
+        with as_storage_errors(self.directory):
+            new = not self.disk.exists(self.directory)
+            self.disk.mkdir(self.directory)
+            if topic_id is not None and read_partition_metadata(self.disk, self.directory) is None:
+                write_partition_metadata(self.disk, self.directory, topic_id)
+            self.epochs = LeaderEpochs(self.disk, self.directory)
+            self.producers = ProducerState(self.disk, self.directory)
             if new:
-                self.recovery_point = log_start_offset
+                self.recovery_point = self.log_start_offset
                 self.first_dirty_offset = 0
-                self.producers.reset(log_start_offset)
-                self.segments.append(self.open_segment(log_start_offset))
+                self.producers.reset(self.log_start_offset)
+                self.segments.append(self.open_segment(self.log_start_offset))
 
     def recover(
         self, budget_bytes: int, tell: Callable[[str], object], clean: bool = False, committed: range | None = None
@@ -147,10 +137,8 @@ class Log:
         for header in headers:
             end = at + header.size_bytes
             stamp(view[at:end], offset, leader_epoch, append_ms)
-            max_timestamp = header.max_timestamp if append_ms is None else append_ms
-            header = header._replace(
-                base_offset=offset, partition_leader_epoch=leader_epoch, max_timestamp=max_timestamp
-            )
+            newest_ms = header.max_timestamp if append_ms is None else append_ms
+            header = header._replace(base_offset=offset, partition_leader_epoch=leader_epoch, max_timestamp=newest_ms)
             stamped.append(header)
             offset, at = header.next_offset, end
         return self._write(view[:at], stamped, now.wall_ms)
@@ -200,8 +188,7 @@ class Log:
 
     def roll(self, base_offset: int, why: Reason, sync: bool = True) -> None:
         """Close the active segment and begin a new one. The closed one is synced, with the state of its producers."""
-        closed = self.active
-        closed.seal()
+        self.active.seal()
         self.producers.end_offset = base_offset
         self.producers.take_snapshot()
         if sync:

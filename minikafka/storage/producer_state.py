@@ -20,8 +20,6 @@ All this follows from the log itself. So that a restart needn't read the whole l
 a segment is closed and at a clean stop: `00000000000000000042.snapshot` is the state before offset 42.
 """
 
-from __future__ import annotations
-
 import struct
 import weakref
 from collections import deque
@@ -30,11 +28,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
-from minikafka.storage.segment import Segment, file_name, offset_in
-from minikafka.storage.transaction_index import Aborted
-from minikafka.wire.control_records import EndTransaction, decode_end_transaction
-from minikafka.wire.crc import crc32c
+from minikafka.storage.index import Aborted
+from minikafka.storage.segment import Segment, file_name, files_in
+from minikafka.wire.compression import crc32c
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import EndTransaction, decode_end_transaction
 from minikafka.wire.records import BATCH_OVERHEAD, MAX_SEQUENCE, BatchHeader
 
 REMEMBERED_BATCHES = 5
@@ -127,28 +125,20 @@ class ProducerState:
             return None
         self.check_epoch(header.producer_id, header.producer_epoch)
         first, last = header.base_sequence, header.last_sequence
-        if header.producer_epoch == producer.epoch:
-            for known in producer.batches:
-                if known.last_sequence == last and known.first_sequence == first:
-                    base_offset = known.last_offset - known.offset_delta
-                    return Appended(
-                        base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset
-                    )
-            if first == (producer.last_sequence + 1) & MAX_SEQUENCE:
-                self._check_open(header)
-                return None
-            what = f"sent sequence number {first} after {producer.last_sequence}"
-        else:
-            if first == 0:
-                self._check_open(header)
-                return None
-            what = f"begins epoch {header.producer_epoch} with {first} instead of 0"
-        raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id} {what}")
-
-    def _check_open(self, header: BatchHeader) -> None:
+        same_epoch = header.producer_epoch == producer.epoch
+        for known in producer.batches if same_epoch else ():
+            if known.last_sequence == last and known.first_sequence == first:
+                base_offset = known.last_offset - known.offset_delta
+                return Appended(base_offset, known.last_offset, header.size_bytes, known.timestamp, known.last_offset)
+        wanted = (producer.last_sequence + 1) & MAX_SEQUENCE if same_epoch else 0
+        if first != wanted:
+            after = f"sent sequence number {first} after {producer.last_sequence}"
+            what = after if same_epoch else f"begins epoch {header.producer_epoch} with {first} instead of 0"
+            raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id} {what}")
         if header.producer_id in self._ongoing and not header.transactional:
             what = f"producer {header.producer_id} sent a batch without a transaction, and has one open"
             raise KafkaError(Error.INVALID_TXN_STATE, what)
+        return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
         """Check what a coordinator writes for a producer. Errors: INVALID_PRODUCER_EPOCH."""
@@ -246,20 +236,15 @@ class ProducerState:
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent since producer.id.expiration.ms, unless a transaction is open."""
-        expired = [
-            producer_id
-            for producer_id, producer in self.producers.items()
-            if producer_id not in self._ongoing and now_ms - producer.timestamp >= expiration_ms
-        ]
-        for producer_id in expired:
-            del self.producers[producer_id]
+        for producer_id, producer in list(self.producers.items()):
+            if producer_id not in self._ongoing and now_ms - producer.timestamp >= expiration_ms:
+                del self.producers[producer_id]
 
     # -- snapshots
 
-    def find_snapshots(self, names: list[str]) -> None:
-        """Take note of the snapshots among a folder's files."""
-        offsets = (offset_in(name) for name in names if name.endswith(SNAPSHOT))
-        self._snapshots = sorted(offset for offset in offsets if offset is not None)
+    def find_snapshots(self) -> None:
+        """Take note of the snapshots in the log's folder."""
+        self._snapshots = sorted(files_in(self._disk, self._directory, SNAPSHOT).values())
 
     def take_snapshot(self) -> None:
         """Write the state before end_offset, if that isn't on disk yet."""

@@ -16,8 +16,6 @@ the last one or none: a wrong batch below `committed`, or with a whole one behin
 refused, and stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,20 +23,10 @@ from typing import TYPE_CHECKING
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.disk import unusable
-from minikafka.storage.segment import (
-    INDEX,
-    LOG,
-    MAX_RELATIVE_OFFSET,
-    TIME_INDEX,
-    TRANSACTION_INDEX,
-    Segment,
-    file_name,
-    offset_in,
-    with_ends,
-)
+from minikafka.storage.segment import INDEX, INDEXES, LOG, TIME_INDEX, Segment, file_name, files_in, with_ends
 from minikafka.trace import Reason
-from minikafka.wire.control_records import decode_end_transaction
 from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.internal_records import decode_end_transaction
 from minikafka.wire.records import BATCH_OVERHEAD, MAGIC, MAGIC_AT, BatchHeader, check_crc, crc_matches, read_header
 
 if TYPE_CHECKING:
@@ -69,7 +57,7 @@ class Part:
 class Recovery:
     """The recovery of one log: see Log.recover."""
 
-    _log: Log
+    _log: "Log"
     _budget_bytes: int
     _tell: Callable[[str], object]
     _clean: bool
@@ -93,7 +81,7 @@ class Recovery:
             self._look(self._parts[-1])
         last = self._parts[-1]
         known = last.next_offset or last.segment.base_offset if self._clean else log.recovery_point
-        log.producers.find_snapshots(log.disk.listdir(log.directory))
+        log.producers.find_snapshots()
         log.producers.load(known, log.log_start_offset)
         for part in self._parts:  # a part that ends the log removes those behind it
             yield from self._recover(part, min(part.end, known))
@@ -107,7 +95,7 @@ class Recovery:
         """Open the segments and delete leftovers, nothing else. Returns base offsets of those that lack an index."""
         log = self._log
         compaction.finish_swap(log)
-        names = {name: offset for name in log.disk.listdir(log.directory) if (offset := offset_in(name)) is not None}
+        names = files_in(log.disk, log.directory, "")
         found = sorted(offset for name, offset in names.items() if name == file_name(offset, LOG))
         orphans = {offset for name, offset in names.items() if name.endswith((INDEX, TIME_INDEX))} - set(found)
         for orphan in sorted(orphans):
@@ -115,9 +103,8 @@ class Recovery:
                 f"{log.directory}/{file_name(orphan, LOG)} is missing, and its index is there: the records in it, if "
                 "there were any, are lost"
             )
-        of_logs = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
         for name, offset in names.items():
-            if (offset not in found and name.endswith(of_logs)) or name.endswith(_LEFTOVERS):
+            if (offset not in found and name.endswith(INDEXES)) or name.endswith(_LEFTOVERS):
                 log.disk.remove(f"{log.directory}/{name}")
         log.segments = [log.open_segment(offset) for offset in found or [log.log_start_offset]]
         return {offset for offset in found for kind in (INDEX, TIME_INDEX) if file_name(offset, kind) not in names}
@@ -207,9 +194,8 @@ class Recovery:
         gap = first > wanted and self._committed is not None
         if first < wanted or last < first or last >= part.end or gap:
             raise CorruptRecord(f"a batch of offset {first} where {wanted} comes next")
-        base_offset = part.segment.base_offset
-        if last - base_offset > MAX_RELATIVE_OFFSET:
-            raise CorruptRecord(f"offset {last} is too large for a segment that begins at {base_offset}")
+        if last > part.segment.max_offset:
+            raise CorruptRecord(f"offset {last} is too large for a segment that begins at {part.segment.base_offset}")
 
     def _cut(self, part: Part, why: str) -> None:
         """Cut a segment where its valid batches end; one that isn't synced ends the log."""
@@ -224,9 +210,7 @@ class Recovery:
         log.drop_segments(kept)
         segment.log.truncate(part.position)
         last = f" to {part.end - 1}" if part.synced and part is not self._parts[-1] else " on"
-        self._tell(
-            f"{log.directory}: {lost_bytes} bytes are dropped, from offset {part.next_offset}{last}: {why}"
-        )
+        self._tell(f"{log.directory}: {lost_bytes} bytes are dropped, from offset {part.next_offset}{last}: {why}")
         if segment is not log.active:
             part.next_offset = part.end  # the gap is told
         self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, why

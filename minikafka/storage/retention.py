@@ -8,8 +8,6 @@ offset. So records live longer than retention.ms says: until their whole segment
 (log.retention.check.interval.ms).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from minikafka.storage.segment import Segment
 
 
-def clean_up(log: Log, now_ms: int) -> None:
+def clean_up(log: "Log", now_ms: int) -> None:
     """Delete all segments that may go now."""
     delete_below_start(log)
     if log.config.deletes and log.config.retention_bytes >= 0:
@@ -30,16 +28,16 @@ def clean_up(log: Log, now_ms: int) -> None:
         _delete_by_age(log, log.config.retention_ms, now_ms)
 
 
-def delete_below_start(log: Log) -> None:
+def delete_below_start(log: "Log") -> None:
     """Delete segments whose records all lie before the log start offset."""
     start = log.log_start_offset
     _delete(log, lambda _, end: end <= start, Reason("log_start_offset", "its records lie before the log start offset"))
 
 
-def _delete_by_size(log: Log, limit: int) -> None:
+def _delete_by_size(log: "Log", limit: int) -> None:
     surplus = log.size_bytes - limit
 
-    def fits_into_surplus(segment: Segment, end: int) -> bool:
+    def fits_into_surplus(segment: "Segment", end: int) -> bool:
         nonlocal surplus
         surplus -= segment.size
         return surplus >= 0
@@ -47,8 +45,8 @@ def _delete_by_size(log: Log, limit: int) -> None:
     _delete(log, fits_into_surplus, Reason("retention_bytes", f"the log is larger than retention.bytes ({limit})"))
 
 
-def _delete_by_age(log: Log, limit: int, now_ms: int) -> None:
-    def old(segment: Segment, end: int) -> bool:
+def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
+    def old(segment: "Segment", end: int) -> bool:
         if now_ms - _youngest_ms(segment, now_ms) <= limit:
             return False
         segment.check_largest()  # a damaged time index makes no record old
@@ -57,7 +55,7 @@ def _delete_by_age(log: Log, limit: int, now_ms: int) -> None:
     _delete(log, old, Reason("retention_ms", f"all its records are older than retention.ms ({limit})"))
 
 
-def _youngest_ms(segment: Segment, now_ms: int) -> int:
+def _youngest_ms(segment: "Segment", now_ms: int) -> int:
     """The largest timestamp; without one, the time of the last append as far as this process knows it."""
     timestamp = segment.largest[0]
     if timestamp >= 0:
@@ -67,7 +65,7 @@ def _youngest_ms(segment: Segment, now_ms: int) -> int:
     return segment.appended_ms
 
 
-def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) -> None:
+def _delete(log: "Log", deletable: "Callable[[Segment, int], bool]", why: Reason) -> None:
     """Delete segments from the first on while deletable(segment, its end) holds. An empty active segment stays."""
     count = 0
     for segment, end in with_ends(log.segments):
@@ -77,8 +75,7 @@ def _delete(log: Log, deletable: Callable[[Segment, int], bool], why: Reason) ->
     if not count:
         return
     if count == len(log.segments):
-        all_go = Reason("all_are_deleted", "all older segments are to be deleted")
-        log.roll(log.log_end_offset, all_go, sync=False)
+        log.roll(log.log_end_offset, Reason("all_are_deleted", "all older segments are to be deleted"), sync=False)
     gone, log.segments = log.segments[:count], log.segments[count:]
     if log.segments[0] is log.active:
         log.active.flush()  # else a power loss could take the only file that still knows where the log was

@@ -3,28 +3,26 @@
 `00000000000000000042.log` begins at offset 42, its base offset, and holds record batches one behind the other, just
 as they travel. Only the newest segment of a log is written to; a closed one never changes again. The indexes are
 sparse (see index.py), so a search ends with reading batch headers until the one that is wanted. A third one, of aborted
-transactions, is there if the segment has a marker that aborts one (transaction_index.py).
+transactions, is there if the segment has a marker that aborts one.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
 
 from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk
-from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Entry, Index
-from minikafka.storage.transaction_index import TransactionIndex
+from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Entry, Index, TransactionIndex
 from minikafka.trace import Reason
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, batches, moments, read_header
 from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX = ".log", ".index", ".timeindex", ".txnindex"
-FILES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+INDEXES = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
+FILES = (LOG, *INDEXES)
 
 _HEADER_COST = 3  # reading a batch's header takes about as long as looking at so many records
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
@@ -37,13 +35,15 @@ def file_name(offset: int, suffix: str) -> str:
     return f"{offset:020}{suffix}"
 
 
-def offset_in(name: str) -> int | None:
-    """The offset in the name of a log's file; None if the name is none of ours."""
-    stem = name.partition(".")[0]
-    return int(stem) if len(stem) == 20 and stem.isascii() and stem.isdigit() else None
+def files_in(disk: Disk, directory: str, *endings: str) -> dict[str, int]:
+    """The files of a log with one of these endings, and the offsets in their names. Names that are none of ours don't
+    count.
+    """
+    stems = {name: name.partition(".")[0] for name in disk.listdir(directory) if name.endswith(endings)}
+    return {name: int(stem) for name, stem in stems.items() if len(stem) == 20 and stem.isascii() and stem.isdigit()}
 
 
-def with_ends(segments: Sequence[Segment], end: int = MAX_OFFSET) -> Iterator[tuple[Segment, int]]:
+def with_ends(segments: "Sequence[Segment]", end: int = MAX_OFFSET) -> "Iterator[tuple[Segment, int]]":
     """Neighbours, each with its end: where the next one begins, or for the last one `end`."""
     return zip(segments, [*(segment.base_offset for segment in segments[1:]), end], strict=True)
 
@@ -58,6 +58,7 @@ class Segment:
         self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int, suffix: str = ""
     ) -> None:
         self.base_offset = base_offset
+        self.max_offset = base_offset + MAX_RELATIVE_OFFSET  # the largest that its indexes can hold
         self.index_interval_bytes = index_interval_bytes
         self.appended_ms: int | None = None  # wall clock of the last append; None until it is known
         self._disk = disk
@@ -158,15 +159,12 @@ class Segment:
         age_ms = newest - first if first >= 0 else (now_ms or 0) - (self.appended_ms or now_ms or 0)
         if age_ms > config.max_segment_ms:
             limit = "segment.ms" if config.max_segment_ms == config.segment_ms else "max.compaction.lag.ms"
-            sentence = f"its first record is older than {limit} ({config.max_segment_ms})"
-            return Reason(limit.replace(".", "_"), sentence)
-        if headers[-1].last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            return Reason(limit.replace(".", "_"), f"its first record is older than {limit} ({config.max_segment_ms})")
+        if headers[-1].last_offset > self.max_offset:
             return Reason("large_offset", "its indexes can't hold so large an offset")
-        if (
-            self.index.size_bytes + 8 > config.segment_index_bytes
-            or self.time_index.size_bytes + 24 > config.segment_index_bytes
-        ):
-            return Reason("index_full", f"its index is full (segment.index.bytes, {config.segment_index_bytes})")
+        most_bytes = config.segment_index_bytes
+        if self.index.size_bytes + 8 > most_bytes or self.time_index.size_bytes + 24 > most_bytes:
+            return Reason("index_full", f"its index is full (segment.index.bytes, {most_bytes})")
         return None
 
     def seal(self) -> None:
@@ -181,7 +179,6 @@ class Segment:
             file.flush()
 
     def close(self) -> None:
-        """Give back the file handles."""
         for file in self._files:
             file.close()
 
@@ -316,7 +313,6 @@ class Segment:
         return offset
 
     def batch(self, position: int, header: BatchHeader) -> bytes:
-        """A whole batch."""
         return self.log.pread(header.size_bytes, position)
 
     def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> memoryview | None:

@@ -4,8 +4,6 @@ It knows the trace, what is asked about it, and nothing else of minikafka, so th
 server, or a recorded file. A new picture is one subclass of play.Story and one of play.Play, and its name in PLAYS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who is shown, where a trace holds too much, and keys as short grey letters: colours belong to actors."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -6,8 +6,6 @@ record: in hand, done, done again, or lost. Options: topic, partition, group, ta
 commits are about, and the first table that is written to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,7 +79,7 @@ class CommitPlay(Play):
     def _style(self, d: Drawing) -> Style:
         return Style(True, 44 if self._pitch(d) >= 94 else 30, 92 if self.again else 66)
 
-    def _row(self, d: Drawing, scene: Scene) -> CommitRow:
+    def _row(self, d: Drawing, scene: Scene) -> "CommitRow":
         space, pitch, left = scene["space"], self._pitch(d), LEFT[d.width]
         placed = [reader for reader in space["readers"] if reader["next"] is not None]
         readers = [_reader(reader, self.cast["readers"][reader["name"]]) for reader in placed]
@@ -91,7 +89,7 @@ class CommitPlay(Play):
         place = (left, LAMPS, d.width - left - 2)
         return CommitRow(d, space, place, pitch, scene["number"], readers, self._style(d))
 
-    def _captions(self, d: Drawing, row: CommitRow, space: dict[str, Any]) -> None:
+    def _captions(self, d: Drawing, row: "CommitRow", space: dict[str, Any]) -> None:
         """What the rows are; and above them, whether anything went wrong so far."""
         left, table = row.x - 8, space["table"] or "read"
         d.text("row/log", left, row.cells_y + row.style.cell / 2 + 5, "the log", bold=True, anchor="end")

@@ -7,8 +7,6 @@ at the exact event, the two anomalies: a record is skipped when nobody holds it 
 it is a duplicate when its effect is written a second time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ stretches x, x2 and w only, so text never shrinks; a path keeps its form and is 
 from player.css, with a light and a dark value each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Lost to a reader are records that retention deleted before it read them, and those that a reset passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

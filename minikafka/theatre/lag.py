@@ -6,8 +6,6 @@ position. Hatched: nobody reads the partition. Time is the story: it flows. Opti
 them: the topic most commits are about, and up to six partitions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise

@@ -4,8 +4,6 @@ A group catches up with a partition from the moment at which somebody reads it a
 had waited, and what came in meanwhile, is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ The axis is honest about order and, between events that are close, about distanc
 shown as a break, so that a retention of a minute does not squeeze three milliseconds of writing into one pixel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

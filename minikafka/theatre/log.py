@@ -6,8 +6,6 @@ narrow page the producers stand above the log and the trays below it. Options: t
 them: the topic that was used most, and up to six partitions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -95,7 +93,7 @@ class LogPlay(Play):
             dense = several or self.call_outs[drawing.width] > 1
             self.lanes.draw(drawing, below - 8 * dense, self._rows(space), scene["step"])
 
-    def _producers(self, d: Drawing, scene: Scene, rows: Sequence[JourneyRow]) -> None:
+    def _producers(self, d: Drawing, scene: Scene, rows: "Sequence[JourneyRow]") -> None:
         names, now = scene["space"]["producers"], scene["number"]
         writing = [(names[r[5]], row) for row in rows for r in row.partition["records"] if r[4] == now]
         if not rows:
@@ -138,7 +136,7 @@ class LogPlay(Play):
             left, right = (46, right - 74) if d.narrow else (left + 72, right - 104)
         return left, right - left
 
-    def _partitions(self, d: Drawing, scene: Scene) -> list[JourneyRow]:
+    def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
         (left, room), (top, height), pitch, style = self._room(d), self._rows_at(d), self._pitch(d), self._style(d)
         rows, several = [], len(self.cast["chosen"]) > 1
         for log in scene["space"]["partitions"]:

@@ -1,7 +1,5 @@
 """What a trace tells about logs and their readers: the fold of the log's picture (log.py draws it)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

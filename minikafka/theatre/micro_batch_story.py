@@ -2,8 +2,6 @@
 a plan, offsets/N; the sink gets the rows; Spark writes a commit, commits/N. The query may die between any two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

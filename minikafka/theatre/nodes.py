@@ -4,8 +4,6 @@ A record has the colour of the broker that led when it was written, so one sees 
 the log's owner knows that it counts, and an outline where it doesn't yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -85,7 +83,7 @@ class Row:
             x, y = self.width + GUTTER / 2 - 2, self.y + self.height - 24
             d.wire(key + "/wire", x, y, self.name, life == "cut off")
 
-    def link(self, other: Row, cut: bool) -> None:
+    def link(self, other: "Row", cut: bool) -> None:
         """The lever on the link to one other broker."""
         if self.live:
             self.d.wire(self.key + "/link", self.width + GUTTER / 2 - 2, self.y + 12, self.name, cut, other.name)
@@ -98,7 +96,7 @@ class Row:
                          r=10, bold=False, act=act, tip=f"{act} now")  # fmt: skip
             x += w + 5
 
-    def asks(self, other: Row, of: int, words: str, *, trouble: bool = False) -> None:
+    def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
         """An arrow in the gutter to the one who is asked."""
         x = self.width + GUTTER / 2 - 2
         ends = (self.y + 30, other.y + 36) if other.y < self.y else (self.y + 36, other.y + 30)

@@ -5,8 +5,6 @@ value, ...] a changed shape (-1 names the shape that a new one resembles), then 
 colours stand once, in a list. 100 steps in two layouts stay under 120 kB.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

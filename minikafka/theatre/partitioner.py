@@ -6,8 +6,6 @@ changes, the divisor changes, and keys move: every key then has a thread from it
 place after. Options: topic. Without it: the topic that was used most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

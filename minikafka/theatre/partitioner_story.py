@@ -4,8 +4,6 @@ A way is one rule with one number of partitions. Two ways are compared: before a
 two producers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """A picture: a cast and its scenes, to be shown as a page that plays, a static SVG, or a table."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ lost. A fourth stands beside what the program was told. Options: topic, producer
 and the producer that sent most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

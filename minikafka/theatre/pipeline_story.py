@@ -5,8 +5,6 @@ answer does not come goes back to the front and leaves again. The story keeps ap
 producer knows of it, because everything that goes wrong here goes wrong between the two.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ Play: it knows the cast and the scenes, as they come back from JSON, and nothing
 `draw(drawing, scenes)` gets the scenes up to the cursor and no later one, so it can't show the future.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -188,7 +186,7 @@ class Play:
         self.rehearse(scenes)
 
     @classmethod
-    def stage(cls, trace: Sequence[Event], **options: Any) -> tuple[type[Play], Story, Sequence[Event]]:
+    def stage(cls, trace: Sequence[Event], **options: Any) -> "tuple[type[Play], Story, Sequence[Event]]":
         """Who draws, who folds, and what: the trace, unless an option brings another one."""
         return cls, cls.story(trace, **options), trace
 

@@ -4,8 +4,6 @@ which every broker learns who is fenced and who leads.
 Options: topic, partition: of which partition the brokers' knowledge is shown; live: with levers on the cards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -2,8 +2,6 @@
 its committed records: who is fenced, who leads a partition, and which client still believes otherwise.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ cooperative, say: the lanes of both below each other on one time axis; names: wh
 if not given). live: with levers (course/live_run.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

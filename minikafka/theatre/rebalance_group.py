@@ -6,8 +6,6 @@ member that holds it lives and is in the group. What coordinators tell is enough
 too (a simulation), their word counts for when they begin and stop.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field

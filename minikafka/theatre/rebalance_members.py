@@ -4,8 +4,6 @@ Heartbeats, polls and commits are far too many to stop at: they change the state
 how many records wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import Any

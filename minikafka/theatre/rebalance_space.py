@@ -4,8 +4,6 @@ A partition is one small box. It sits with the member that reads it, and with "n
 in between; so one sees it move.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 A classic group is told in generations, a consumer group (KIP-848) in epochs.
 """
 
-from __future__ import annotations
-
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import QUIETLY, Detail, Told
 from minikafka.theatre.rebalance_group import SILENT

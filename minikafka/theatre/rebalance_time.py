@@ -4,8 +4,6 @@ The axis is true to time but for one thing: every step at a new moment gets a li
 three milliseconds beside a session of 45 seconds can be seen at all.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Options: topic, partition (without them: the one that is copied most); live: with levers on the brokers' cards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

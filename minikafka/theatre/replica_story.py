@@ -4,8 +4,6 @@ A record is known by its offset and its leader epoch: two logs may hold differen
 a record is acknowledged keeps that word; whether the leader still has the record is looked up at every step.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ something interesting. Where a log is longer than the page, the middle is left o
 the end, the start, the edges of segments and the places where readers stand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product

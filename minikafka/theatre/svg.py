@@ -1,7 +1,5 @@
 """One step as a static SVG: the same shapes as the page, with the header that the page sets in HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Side by side are the calls of one round, below each other the rounds: what goes 
 column. It is told by course/delivery_runs.py, one event a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

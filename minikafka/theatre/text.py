@@ -4,8 +4,6 @@ Names come in through readable(): one line, nothing invisible, not too long. The
 SVG, and through script_json() into the page's data.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

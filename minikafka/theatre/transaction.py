@@ -6,8 +6,6 @@ crossed out when it is aborted. It keeps its place in the log whatever happens. 
 the one that most is told of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ It is told of one transactional id: the one that is named, else of the busiest. 
 coordinator knows is a zombie, whether it has heard of that or not.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

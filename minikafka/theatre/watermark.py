@@ -5,8 +5,6 @@ orders stand at the time at which they were placed. The heavy line is the waterm
 what is left of it and shaded is closed to late orders. Option: live (a click on an order lets it come later).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

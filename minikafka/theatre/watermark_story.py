@@ -5,8 +5,6 @@ Times are minutes after eight o'clock. closed: the watermark of the micro-batch 
 late; it writes and forgets windows by the watermark of the micro-batch itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

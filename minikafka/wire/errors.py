@@ -4,8 +4,6 @@ Names, codes and messages are those of Apache Kafka 4.3 (https://kafka.apache.or
 Retriable is what the Java client takes for retriable: its exception for the code is a RetriableException.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -20,7 +18,7 @@ class Error(IntEnum):
 
     if not TYPE_CHECKING:  # to a type checker, Error(3) is a look-up with one argument
 
-        def __new__(cls, code: int, retriable: bool, message: str) -> Error:
+        def __new__(cls, code: int, retriable: bool, message: str) -> "Error":
             member = int.__new__(cls, code)
             member._value_ = code
             member.retriable = retriable

@@ -1,17 +1,16 @@
-"""Keys and values of the records in Kafka's own logs: __cluster_metadata and __consumer_offsets."""
-
-from __future__ import annotations
+"""The records that brokers write for each other: keys and values in Kafka's own logs (__cluster_metadata,
+__consumer_offsets, __transaction_state), and the control batches of any log.
+"""
 
 import struct
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from .crc import Buffer
-from .messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType
-from .primitives import DecodeError, read_unsigned_varint, unsigned_varint
-from .schema import Message
-
-Body = Message | Mapping[str, Any]
+from minikafka.wire.errors import CorruptRecord
+from minikafka.wire.messages import COORDINATOR_RECORD, RECORD, CoordinatorRecordType, encode_data
+from minikafka.wire.primitives import Buffer, DecodeError, read_unsigned_varint, unsigned_varint
+from minikafka.wire.records import BatchHeader, RawRecord, Record, encode_batch, raw_records
+from minikafka.wire.schema import Body, Message
 
 # Metadata log (KIP-631): no key; frame version, type and version of the record as unsigned varints, the message.
 
@@ -71,19 +70,15 @@ def encode_coordinator_record(
     return key_bytes, kind.value_schema.to_bytes(version, value, _INT16.pack(version))
 
 
-def decode_coordinator_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
-    """Name, key and value of a record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
-    return _decode(_COORDINATOR_RECORD_BY_KEY, key, value)
-
-
 def decode_transaction_record(key: Buffer, value: Buffer | None) -> tuple[str, Message, Message | None]:
     """As decode_coordinator_record, of __transaction_state."""
-    return _decode(_TRANSACTION_RECORD_BY_KEY, key, value)
+    return decode_coordinator_record(key, value, _TRANSACTION_RECORD_BY_KEY)
 
 
-def _decode(
-    kinds: Mapping[int, CoordinatorRecordType], key: Buffer, value: Buffer | None
+def decode_coordinator_record(
+    key: Buffer, value: Buffer | None, kinds: Mapping[int, CoordinatorRecordType] = _COORDINATOR_RECORD_BY_KEY
 ) -> tuple[str, Message, Message | None]:
+    """Name, key and value of a record of __consumer_offsets. Raises DecodeError or UnknownRecord."""
     number, key_view = _prefix(key)
     kind = kinds.get(number)
     if kind is None:
@@ -101,3 +96,66 @@ def _prefix(data: Buffer) -> tuple[int, memoryview]:
     if len(data) < _INT16.size:
         raise DecodeError(f"{len(data)} bytes are no key or value of a coordinator's record")
     return _INT16.unpack_from(data)[0], memoryview(data)
+
+
+# Control batches. Each holds one record, which no consumer is shown. Its key says of what kind it is: version int16,
+# type int16. A marker ends a transaction in one partition (KIP-98); a leader of the metadata quorum begins its epoch
+# with a record of its own (KIP-595), and a snapshot has one at its beginning and one at its end (KIP-630).
+
+ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = range(5)  # types
+
+_KEY, _MARKER = struct.Struct(">hh"), struct.Struct(">hi")  # version, type; version, coordinator epoch
+
+
+def encode_control_batch(control_type: int, value: bytes, timestamp: int, **fields: Any) -> bytes:
+    """A batch with one control record. fields: more of encode_batch's."""
+    return encode_batch([(timestamp, _KEY.pack(0, control_type), value, [])], control=True, **fields)
+
+
+def encode_end_transaction(
+    committed: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp: int
+) -> bytes:
+    """The marker that ends a transaction in one partition (KIP-98). Value: version int16, coordinator epoch int32."""
+    return encode_control_batch(
+        COMMIT if committed else ABORT, _MARKER.pack(0, coordinator_epoch), timestamp,
+        producer_id=producer_id, producer_epoch=producer_epoch, transactional=True,
+    )  # fmt: skip
+
+
+def encode_leader_change(leader_id: int, voters: Sequence[int], timestamp: int) -> bytes:
+    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version 0, granted by all voters."""
+    listed = [{"voter_id": voter} for voter in voters]
+    change = {"version": 0, "leader_id": leader_id, "voters": listed, "granting_voters": listed}
+    return encode_control_batch(LEADER_CHANGE, encode_data("LeaderChangeMessage", 0, change), timestamp)
+
+
+class EndTransaction(NamedTuple):
+    """What a marker says. coordinator_epoch: of the transaction coordinator that decided."""
+
+    committed: bool
+    coordinator_epoch: int
+
+
+def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
+    """The marker in a control batch; None if it is one of another kind, or compaction left only its header."""
+    for record in raw_records(batch):
+        kind, value = control_type(record), record.value
+        if kind in (ABORT, COMMIT) and value is not None and len(value) >= _MARKER.size:
+            return EndTransaction(kind == COMMIT, _MARKER.unpack_from(value)[1])
+    return None
+
+
+def markers(batches: Buffer, headers: Iterable[BatchHeader]) -> Iterator[tuple[BatchHeader, EndTransaction | None]]:
+    """Each of these batches, with the marker if it is one."""
+    view, at = memoryview(batches), 0
+    for header in headers:
+        end = at + header.size_bytes
+        yield header, decode_end_transaction(view[at:end]) if header.control else None
+        at = end
+
+
+def control_type(record: Record | RawRecord) -> int:
+    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later versions added."""
+    if record.key is None or len(record.key) < _KEY.size:
+        raise CorruptRecord("a control record without a type")
+    return int(_KEY.unpack_from(record.key)[1])

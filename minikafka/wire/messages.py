@@ -5,15 +5,12 @@ Apache Kafka's own message definitions, so that a search for a field finds its K
 version that Apache Kafka 4.3 has; a broker may serve fewer.
 """
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .primitives import DecodeError, read_unsigned_varint, sized
-from .schema import NO_TAGGED_FIELDS, Message, Schema
+from .primitives import Buffer, DecodeError, read_unsigned_varint, sized
+from .schema import NO_TAGGED_FIELDS, Body, Message, Schema
 from .text import Declaration, parse
 
 TEXT = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8")
@@ -111,9 +108,7 @@ _VERSION = struct.Struct(">h")
 MOST_REQUEST_ITEMS = 10_000  # in all arrays of a request: about what can be answered in 100 ms
 
 
-def encode_request(
-    api: str, version: int, correlation_id: int, client_id: str | None, body: Message | Mapping[str, Any]
-) -> list[Any]:
+def encode_request(api: str, version: int, correlation_id: int, client_id: str | None, body: Body) -> list[Any]:
     """A request as the parts of a frame, without its size. Record batches are parts of their own, not copied."""
     kind = API[api]
     parts: list[Any] = [bytearray(_REQUEST_HEADER.pack(kind.key, version, correlation_id))]
@@ -127,7 +122,7 @@ def encode_request(
     return [part for part in parts if len(part)]
 
 
-def decode_request(frame: bytes | bytearray | memoryview) -> Request:
+def decode_request(frame: Buffer) -> Request:
     """A request from a frame without its size. Raises UnsupportedVersion, or DecodeError.
 
     Bytes behind the last field are ignored, as Apache Kafka does.
@@ -151,7 +146,7 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     return Request(api, version, correlation_id, client_id, body)
 
 
-def encode_response(api: str, version: int, correlation_id: int, body: Message | Mapping[str, Any]) -> list[Any]:
+def encode_response(api: str, version: int, correlation_id: int, body: Body) -> list[Any]:
     """A response as the parts of a frame, without its size."""
     kind = API[api]
     parts: list[Any] = [bytearray(_RESPONSE_HEADER.pack(correlation_id))]
@@ -161,7 +156,7 @@ def encode_response(api: str, version: int, correlation_id: int, body: Message |
     return [part for part in parts if len(part)]
 
 
-def decode_response(api: str, version: int, frame: bytes | bytearray | memoryview) -> tuple[int, Message]:
+def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message]:
     """The correlation id and the response; whoever sent the request knows its API and version. Raises DecodeError."""
     buffer, kind = memoryview(frame), API[api]
     if len(buffer) < _RESPONSE_HEADER.size:
@@ -197,21 +192,21 @@ def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
 # Bare messages: whoever reads one knows its version, or finds it in front
 
 
-def encode_data(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
+def encode_data(name: str, version: int, body: Body) -> bytes:
     """A bare message, as the value of a control record is one."""
     return DATA[name].to_bytes(version, body)
 
 
-def decode_data(name: str, version: int, data: bytes | bytearray | memoryview) -> Message:
+def decode_data(name: str, version: int, data: Buffer) -> Message:
     return DATA[name].decode(version, memoryview(data))[0]
 
 
-def encode_versioned(name: str, version: int, body: Message | Mapping[str, Any]) -> bytes:
+def encode_versioned(name: str, version: int, body: Body) -> bytes:
     """A bare message with its version in front: the subscription or assignment of a group's member."""
     return DATA[name].to_bytes(version, body, _VERSION.pack(version))
 
 
-def decode_versioned(name: str, data: bytes | bytearray | memoryview) -> Message:
+def decode_versioned(name: str, data: Buffer) -> Message:
     """The message behind its version. Raises DecodeError.
 
     A version that came after ours is read as our newest, as Apache Kafka's ConsumerProtocol does: such a message has

@@ -23,20 +23,17 @@ and all numbers are varints (zigzag, 7 bits a byte), so an empty record costs 7 
     key length varint, key, value length varint, value                  a length of -1 means null
     headers count varint, and for each: key length varint, key, value length varint, value
 
-A control batch holds one record that no consumer sees; its key says of what kind it is (control_records.py).
+A control batch holds one record that no consumer sees; its key says of what kind it is (internal_records.py).
 """
-
-from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from minikafka.wire.compression import CODECS, compress
-from minikafka.wire.crc import Buffer, crc32c
+from minikafka.wire.compression import CODECS, compress, crc32c
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.primitives import Buffer, append_bytes, append_varint, int64, read_bytes, read_varint
 from minikafka.wire.unpacking import Allowance, Place, walk
-from minikafka.wire.varints import append_bytes, append_varint, int64, read_bytes, read_varint
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -139,9 +136,7 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
 def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
     """Whether the batch at `at`, with this header, is whole and has the content that its CRC-32C was computed for."""
     end = at + header.size_bytes
-    if end > len(buffer):
-        return False
-    return crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
+    return end <= len(buffer) and crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
@@ -236,7 +231,7 @@ def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> 
     return bytes(batch)
 
 
-def encode_raw(content: bytearray, header: BatchHeader, record: RawRecord) -> None:
+def encode_raw(content: bytearray, header: BatchHeader, record: "RawRecord") -> None:
     """Append a record to the content of the batch that this header is for."""
     timestamp_delta = int64(record.timestamp - header.base_timestamp)
     _append_record(content, timestamp_delta, record.offset - header.base_offset, record.key, record.rest)

@@ -5,8 +5,6 @@ at run time is a short list of steps: a run of numbers is one call of struct.unp
 codec of primitives.py.
 """
 
-from __future__ import annotations
-
 import struct as layouts
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ class Message:
     """Any struct of the protocol, with its fields as attributes. In a decoded one, absent fields read as defaults."""
 
     __slots__ = ("__dict__", "_struct")
-    _struct: Struct | None
+    _struct: "Struct | None"
 
     def __init__(self, **fields: Any) -> None:
         self._struct = None
@@ -61,6 +59,9 @@ class Message:
     def to_dict(self) -> dict[str, Any]:
         """The fields that are set, nested messages as dicts and records as bytes."""
         return {name: _plain(value) for name, value in self.__dict__.items()}
+
+
+Body = Message | Mapping[str, Any]
 
 
 class Encoded(bytes):
@@ -104,7 +105,7 @@ class Field:
     default: Any  # None, a scalar, () for an array or {} for a struct
     tag: int | None
     ignorable: bool
-    struct: Struct | None
+    struct: "Struct | None"
 
     def fresh_default(self) -> Any:
         """The default; lists and messages are new each time, since they can be changed."""
@@ -161,11 +162,11 @@ class Schema:
         except DecodeError as error:
             raise DecodeError(f"{self.name} version {version}: {error}") from None
 
-    def encode(self, version: int, body: Message | Mapping[str, Any], parts: list[Any]) -> None:
+    def encode(self, version: int, body: Body, parts: list[Any]) -> None:
         """Appends the message to the parts of a frame, whose last is a bytearray. Missing fields become defaults."""
         self._codec(version).encode(parts, body)
 
-    def to_bytes(self, version: int, body: Message | Mapping[str, Any], prefix: bytes = b"") -> bytes:
+    def to_bytes(self, version: int, body: Body, prefix: bytes = b"") -> bytes:
         """A message without record batches, which would be parts of their own."""
         parts = [bytearray(prefix)]
         self.encode(version, body, parts)

@@ -19,8 +19,6 @@ empty, or a struct of defaults (records: null). A tagged field (KIP-482) is writ
 default. A field that a version lacks reads as its default; setting it is an error unless it is ignorable.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import groupby, pairwise

@@ -6,15 +6,13 @@ them: a few bytes can unpack to gigabytes, or to millions of records. So the con
 are asked for, and all of it is counted against an allowance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minikafka.wire.compression import decompress
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
-from minikafka.wire.varints import int64, read_varint
+from minikafka.wire.primitives import int64, read_varint
 
 if TYPE_CHECKING:
     from minikafka.wire.records import BatchHeader
@@ -50,7 +48,7 @@ class Allowance:
             raise TooMuchToDecode
 
 
-def walk(header: BatchHeader, packed: memoryview, allowance: Allowance) -> Iterator[Place]:
+def walk(header: "BatchHeader", packed: memoryview, allowance: Allowance) -> Iterator[Place]:
     """The records of a batch, one after the other. packed: what follows the header. Errors: CorruptRecord when a record
     is reached that is wrong; TooMuchToDecode.
     """

@@ -12,8 +12,9 @@ from minikafka.course.contents import contents
 from minikafka.course.shown import shown
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
-from tests.browser.jupyter import Lesson, chromium, jupyter_lab
+from tests.browser.jupyter import Lesson, jupyter_lab
 from tests.browser.levers import a_group_with_levers
+from tests.chromium import running_chromium
 
 CLICKS = 10
 CLICK = """lever => new Promise(done => {
@@ -37,7 +38,7 @@ FRAMES = """seconds => new Promise(done => {
 
 
 def table():
-    with chromium() as browser:
+    with running_chromium() as browser:
         clicks = milliseconds_of_clicks(browser)
         frames = {name: frame_times(browser, each) for name, each in moving().items()}
     lines = [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from minikafka.course import site
 from tests.bench.pictures import CLICK, CLICKS
-from tests.browser.site import MEGABYTE, SUB_PATH, Tab, chromium, playground, served, size
+from tests.browser.site import MEGABYTE, SUB_PATH, Tab, playground, served, size
+from tests.chromium import running_chromium
 
 
 def table():
@@ -20,7 +21,7 @@ def table():
         began = time.monotonic()
         site.write(folder)
         built = f"site: {time.monotonic() - began:.0f} s to build, {size(folder):.1f} MB"
-        with served(root) as address, chromium() as browser:
+        with served(root) as address, running_chromium() as browser:
             return "\n".join([built, *figures(browser, Tab(browser, address))])
 
 

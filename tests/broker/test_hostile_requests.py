@@ -4,10 +4,13 @@ What one request may hold or do is counted here, not timed; what Apache Kafka 4.
 answers.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from minikafka.broker import broker as broker_module
 from minikafka.broker import fetch_sessions, replica_manager
+from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.handlers import metadata as metadata_handler
@@ -187,6 +190,49 @@ def test_records_of_internal_topics_are_not_for_clients_to_write_or_delete(node)
     asked = [{"name": OFFSETS_TOPIC, "partitions": [{"partition_index": 0, "offset": -1}]}]
     [topic] = node.call("DeleteRecords", 1, topics=asked, timeout_ms=1000).topics
     assert topic.partitions[0].error_code == Error.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "names"),
+    [
+        ("Vote", 2, ("topic_name", "partition_index")),
+        ("BeginQuorumEpoch", 1, ("topic_name", "partition_index")),
+        ("EndQuorumEpoch", 1, ("topic_name", "partition_index")),
+        ("FetchSnapshot", 1, ("name", "partition")),
+    ],
+)
+@pytest.mark.parametrize("topics", [0, 1, 2])
+def test_the_quorum_is_asked_of_one_partition_of_one_topic(node, api, version, names, topics):
+    """KIP-595, KIP-630."""
+    node.broker.connected("node", CONTROLLER_LISTENER, "127.0.0.1")
+    topic, partition = names
+    partitions = [{partition: number} for number in range(3 - topics)]  # two of one topic, or one each of two
+    asked = [{topic: METADATA_TOPIC, "partitions": partitions}] * topics
+    node.send(api, version, "node", topics=asked)
+    assert node.answer().error_code == Error.INVALID_REQUEST
+
+
+def test_the_controller_that_clients_are_told_of_is_one_of_the_brokers_that_they_are_told_of(node):
+    """Metadata and DescribeCluster, in KRaft: while the active controller's broker is fenced, another one is named."""
+    brokers = node.broker.image.brokers
+    brokers[2] = replace(brokers[1], broker_id=2)
+
+    def told():
+        return node.call("Metadata", 12, topics=[]).controller_id, node.call("DescribeCluster", 1).controller_id
+
+    assert told() == (1, 1)
+    brokers[1] = replace(brokers[1], fenced=True)
+    assert told() == (2, 2)
+    brokers[2] = replace(brokers[2], fenced=True)
+    assert told() == (-1, -1)
+
+
+def test_a_coordinator_without_the_clients_listener_is_not_available(node):
+    with_coordinator(node)
+    node.broker.connected("elsewhere", "INSIDE", "127.0.0.1")
+    node.send("FindCoordinator", 4, "elsewhere", key_type=0, coordinator_keys=["g"])
+    [answer] = node.answer().coordinators
+    assert (answer.error_code, answer.node_id) == (Error.COORDINATOR_NOT_AVAILABLE, -1)
 
 
 # -- what a client names fits into every answer and record

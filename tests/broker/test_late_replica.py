@@ -223,6 +223,27 @@ def test_kip_730_a_producer_id_waits_for_its_block(pair):
     assert pair.call("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000).producer_id == first + 1
 
 
+def test_kip_730_who_is_not_registered_has_no_producer_id_yet_and_its_client_tries_again(empty):
+    """The controller refuses the broker with STALE_BROKER_EPOCH, of which no client knows."""
+    empty.send("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
+    empty.fetch_metadata()
+    assert not empty.broker.ready
+    assert empty.answer().error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_clients(pair):
+    placed = [{"partition_index": 0, "broker_ids": [1, 2]}]
+    topic = {"name": "safe", "num_partitions": -1, "replication_factor": -1, "assignments": placed}
+    topic["configs"] = [{"name": "min.insync.replicas", "value": "2"}]
+    pair.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
+    pair.fetch_metadata()
+    assert pair.answer().topics[0].error_code == Error.NONE
+    pair.broker.quorum.append(controller.fence(pair.broker.image, 2, pair.broker.controller.topic_value), pair.now)
+    pair.fetch_metadata()
+    [told] = pair.call("DescribeTopicPartitions", 0, topics=[{"name": "safe"}]).topics[0].partitions
+    assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == ([1], [2], [])
+
+
 def test_what_a_restart_finds_uncommitted_counts_only_with_the_new_leader_epoch(pair):
     pair.send("CreateTopics", 5, **new_topic("new"))
     pair.disk.crash()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from minikafka.trace import Trace
-from minikafka.wire.control_records import encode_control_batch
 from minikafka.wire.errors import Error
+from minikafka.wire.internal_records import encode_control_batch
 from minikafka.wire.records import encode_batch, read_header
 from tests.broker.node import WALL_MS, Node, values
 

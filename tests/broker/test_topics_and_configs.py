@@ -374,7 +374,7 @@ def test_a_full_disk_refuses_the_batch_then_stops_the_node(node):
 def test_a_full_disk_stops_the_node_also_when_the_metadata_log_meets_it(node):
     node.disk.capacity_bytes = node.disk.used_bytes + 10
     node.send("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000)
-    assert node.answer().error_code == Error.KAFKA_STORAGE_ERROR
+    assert node.answer().error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
     node.send("CreateTopics", 5, topics=[{"name": "new", "num_partitions": 1, "replication_factor": 1}])
     assert node.closed()
     assert "disk" in node.broker.stopped or "space" in node.broker.stopped

@@ -3,8 +3,8 @@
 import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.control_records import COMMIT, control_type
 from minikafka.wire.errors import Error
+from minikafka.wire.internal_records import COMMIT, control_type
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.broker.node import Node
 

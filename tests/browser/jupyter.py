@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
-from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
+from playwright.sync_api import Frame, Page, expect
 
 from minikafka.course import editions
 from tests.kafka import ROOT, free_ports
@@ -19,18 +19,6 @@ from tests.kafka import ROOT, free_ports
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 RUN_ALL_MS = 120_000
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium: Playwright's own can't be fetched everywhere."""
-    flags = ["--no-sandbox", "--disable-gpu"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=flags)
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 @contextmanager

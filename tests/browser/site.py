@@ -2,11 +2,8 @@
 
 import functools
 import http.server
-import shutil
 import threading
 from contextlib import contextmanager
-
-from playwright.sync_api import sync_playwright
 
 SUB_PATH = "/some/where"
 MEGABYTE = 1024 * 1024
@@ -71,15 +68,6 @@ def playground(tab, link=""):
     page.wait_for_selector("#stage iframe", timeout=240_000)
     page.frame_locator("#stage iframe").locator("#drawing [data-act]").first.wait_for()
     return page
-
-
-@contextmanager
-def chromium():
-    with sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        yield browser
-        browser.close()
 
 
 class Notebook:

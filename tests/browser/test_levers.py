@@ -4,8 +4,9 @@ kernel.
 
 import pytest
 
-from tests.browser.jupyter import Lesson, chromium, jupyter_lab
+from tests.browser.jupyter import Lesson, jupyter_lab
 from tests.browser.levers import a_group_with_levers
+from tests.chromium import running_chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -13,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 def lesson(tmp_path_factory):
     folder = tmp_path_factory.mktemp("levers")
     with (
-        chromium() as browser,
+        running_chromium() as browser,
         jupyter_lab(folder) as server,
         browser.new_context(viewport={"width": 1366, "height": 900}) as context,
     ):

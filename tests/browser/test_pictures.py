@@ -3,14 +3,15 @@
 import pytest
 
 from minikafka import Cluster
-from tests.browser.jupyter import Lesson, Picture, chromium, jupyter_lab, learners_folder, screenshot
+from tests.browser.jupyter import Lesson, Picture, jupyter_lab, learners_folder, screenshot
+from tests.chromium import running_chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium() as running:
+    with running_chromium() as running:
         yield running
 
 

@@ -9,10 +9,13 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import Error as PlaywrightError
+
 from minikafka.course import site
 from minikafka.course.lessons import solutions
 from tests.browser.jupyter import AXE
-from tests.browser.site import MEGABYTE, SUB_PATH, Notebook, Tab, chromium, playground, served, size
+from tests.browser.site import MEGABYTE, SUB_PATH, Notebook, Tab, playground, served, size
+from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
 pytestmark = [
@@ -41,7 +44,7 @@ def folder(root):
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium() as browser:
+    with running_chromium() as browser:
         yield browser
 
 
@@ -203,17 +206,33 @@ PYTHON = """async at => {
 
 @pytest.fixture(scope="module")
 def python(root, browser):
-    """Runs code with Python in a page; its value comes back as JSON."""
+    """Runs code with Python in a page; its value comes back as JSON. Where a machine is short of memory, Linux ends
+    pages first: what was asked is asked of a new page then, once.
+    """
     with served(root) as address:
-        one = Tab(browser, address)
-        page = one.open("wheel.html")  # a page that isn't there has no policy, either
-        page.evaluate(PYTHON, address)
+        tabs = []
+
+        def fresh():
+            tabs.append(Tab(browser, address))
+            page = tabs[-1].open("wheel.html")  # a page that isn't there has no policy, either
+            page.evaluate(PYTHON, address)
+
+        def asked(code):
+            return json.loads(tabs[-1].page.evaluate("code => window.python.runPythonAsync(code)", code))
 
         def run(code):
-            return json.loads(page.evaluate("code => window.python.runPythonAsync(code)", code))
+            try:
+                return asked(code)
+            except PlaywrightError as error:
+                if "crashed" not in error.message:
+                    raise
+                fresh()
+                return asked(code)
 
+        fresh()
         yield run
-        one.close()
+        for tab in tabs:
+            tab.close()
 
 
 def test_a_run_with_faults_has_the_same_trace_in_the_browser(python):

@@ -9,7 +9,7 @@ import re
 import struct
 
 from minikafka.broker.handlers import HANDLERS
-from minikafka.wire.crc import crc32c
+from minikafka.wire.compression import crc32c
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API
 from minikafka.wire.records import batches

@@ -1,7 +1,5 @@
 """A coordinator of one consumer group without a broker: what is decided goes through bytes, then into the state."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.deadlines import Deadlines
+from minikafka.cluster.waiting import Deadlines, Wait
 from minikafka.trace import Trace
 
 PLAIN = (str, bytes, int, float, bool, type(None), Enum)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.coordinators.classic_states import TRANSITIONS
+from minikafka.coordinators.classic_state import TRANSITIONS
 from minikafka.wire.errors import Error
 from tests.coordinators.party import Party
 

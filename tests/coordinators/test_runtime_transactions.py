@@ -1,8 +1,7 @@
 """Records of a transaction in a coordinator's log (KIP-98): they count when the marker says so."""
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.control_records import encode_end_transaction
-from minikafka.wire.internal_records import encode_coordinator_record
+from minikafka.wire.internal_records import encode_coordinator_record, encode_end_transaction
 from minikafka.wire.records import encode_batch, read_header
 from tests.coordinators.scene import ALONE, NOW, Scene, record
 

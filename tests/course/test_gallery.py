@@ -1,7 +1,6 @@
 """`minikafka gallery DIR`: the lessons' pictures as a folder of static pages."""
 
 import re
-import shutil
 import sys
 from html.parser import HTMLParser
 
@@ -14,6 +13,7 @@ from minikafka.course.predictions import explained
 from minikafka.course.shown import Shown, leading_to_pictures, shown
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
+from tests.chromium import running_chromium
 from tests.theatre import groups
 
 FEW = ("00", "02", "03")
@@ -175,12 +175,10 @@ def test_only_the_cells_that_lead_to_a_picture_are_run():
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_index_and_a_page_are_read_by_everybody(made):
-    sync_api = pytest.importorskip("playwright.sync_api")
+    pytest.importorskip("playwright.sync_api")
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     complaints = []
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         for theme, width in (("light", 1200), ("dark", 400)):
             page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 800})
             page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -195,5 +193,4 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             page.click("text=all pictures")
             assert page.inner_text("h1") == "Kafka in pictures that play"
         broken = page.eval_on_selector_all("img", "all => all.filter(e => e.complete && !e.naturalWidth).length")
-        browser.close()
     assert complaints == [] and broken == 0

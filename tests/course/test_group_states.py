@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree
 
 from minikafka import Cluster
-from minikafka.coordinators.classic_states import DEAD, TRANSITIONS
+from minikafka.coordinators.classic_state import DEAD, TRANSITIONS
 from minikafka.course.group_states import group_states
 from minikafka.theatre.drawing import text_width
 

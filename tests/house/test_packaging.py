@@ -68,11 +68,19 @@ def test_pyspark_and_its_connector_are_of_one_line():
     assert f"{major}.{int(minor) + 1}.0" not in pyspark
 
 
-@pytest.mark.parametrize("suffix", [".js", ".css", ".html", ".svg"])
+@pytest.mark.parametrize("suffix", [".js", ".css", ".csv", ".html", ".svg", ".txt"])
 def test_the_package_ships_the_files_that_are_not_python(suffix):
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
     used = {path.suffix for path in (ROOT / "minikafka").rglob("*") if path.is_file()}
     assert suffix not in used or f"*{suffix}" in shipped
+
+
+def test_python_in_the_browser_reads_all_files_of_the_package():
+    from minikafka.course.site_python import shipped
+
+    git = ["git", "ls-files", "minikafka", ":!*/py.typed"]
+    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert set(listed) <= {path.relative_to(ROOT).as_posix() for path in shipped()}
 
 
 def test_the_top_level_holds_nothing_but_the_rooms():

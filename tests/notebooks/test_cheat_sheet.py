@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ from kafka import KafkaConsumer
 from minikafka.course.client_defaults import settings
 from minikafka.course.contents import NOTEBOOKS
 from minikafka.server.embedded import Served
+from tests.chromium import running_chromium
 from tests.kafka import java_tool
 
 SHEET = NOTEBOOKS / "cheat_sheet.html"
@@ -36,14 +36,11 @@ def commands(kind):
 @pytest.mark.browser
 @pytest.mark.parametrize("size", ["A4", "Letter"])
 def test_it_prints_on_one_page(size):
-    from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+    with running_chromium() as browser:
         page = browser.new_page()
         page.goto(SHEET.as_uri())
         printed = page.pdf(format=size)
-        browser.close()
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
 
 

@@ -5,8 +5,6 @@ repeating (KIP-98), a reader. Brokers crash, lose power, go without a word, stop
 answer late; their clocks differ. Then all faults end, and the cluster has a while to heal.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 from typing import Any
@@ -87,9 +85,10 @@ class Run:
         by_hand = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 20_000}
         self.member = self.cluster.consumer(TOPIC, group_id=GROUP, **by_hand)
         self.committed: dict[Any, int] = {}
+        brokers = Brokers(self.cluster, {TOPIC: PARTITIONS})
         for second in range(FAULTY_S + HEALING_S):
             for kind, nodes in schedule.steps.get(second, ()):
-                strike(self.cluster, kind, *nodes, topics={TOPIC: PARTITIONS})
+                brokers.strike(kind, *nodes)
             if second < FAULTY_S + HEALING_S - 30:
                 self.produce(second)
             self.read()
@@ -184,41 +183,66 @@ class Run:
                 self.problems.append(f"{TOPIC}-{number} offset {offset} was read as {value}: {log.get(offset)} now")
 
 
-def strike(cluster: Cluster, kind: str, one: int, other: int, topics: dict[str, int]) -> None:
-    """Let one step of a schedule happen to the brokers. topics: what must not lose a record, with their partitions."""
-    process = cluster._brokers[one]
-    if kind == "crash" or (kind == "power" and not is_whole(cluster, topics)):
-        cluster.crash(one)  # records that no other replica has are outside the promise
-    elif kind == "power":
-        cluster.crash(one, power=True, silent=True)
-    elif kind == "silent":
-        cluster.crash(one, silent=True)
-    elif kind == "stop" and process.state == "up":
-        cluster.stop(one)
-    elif kind == "restart" and (process.state == "down" or process._leaving):
-        cluster.restart(one)
-    elif kind == "freeze" and process.state == "up":
-        cluster.freeze(one)
-    elif kind == "thaw" and process.state == "frozen":
-        cluster.thaw(one)
-    elif kind == "cut":
-        cluster.cut(one, other)
-    elif kind == "reset":
-        cluster.reset(one, other)
-    elif kind == "isolate":
-        for node in range(1, BROKERS + 1):
-            if node != one:
-                cluster.cut(one, node)
-    elif kind == "heal":
-        cluster.heal()
+class Brokers:
+    """Lets the steps of a schedule happen to the brokers. topics: what must not lose a record, with their partitions.
 
+    To the controller kill -9 is a loss of power, after which records may be missing (KIP-966). When one replica did
+    lose its power and then all have gone so before they were in sync again, who led last leads, in Apache Kafka too,
+    whatever it has: that is outside the promise, so the last of them is spared.
+    """
 
-def is_whole(cluster: Cluster, topics: dict[str, int]) -> bool:
-    """Whether all replicas are in sync, and all brokers there."""
-    if any(process.state != "up" for process in cluster._brokers.values()):
-        return False
-    described = [cluster._topics._described(name, number) for name, count in topics.items() for number in range(count)]
-    return all(len(each.isr) == len(each.replicas) for each in described)
+    def __init__(self, cluster: Cluster, topics: dict[str, int]) -> None:
+        self._cluster, self._topics = cluster, topics
+        self._died: set[int] = set()  # not cleanly, since all were in sync
+        self._at_stake: list[set[int]] = []  # replicas of the partitions of which one has lost its power since
+
+    def strike(self, kind: str, one: int, other: int) -> None:
+        cluster = self._cluster
+        process = cluster._brokers[one]
+        if kind in ("crash", "silent", "power"):
+            self._kill(kind, one)
+        elif kind == "stop" and process.state == "up":
+            cluster.stop(one)
+        elif kind == "restart" and (process.state == "down" or process._leaving):
+            cluster.restart(one)
+        elif kind == "freeze" and process.state == "up":
+            cluster.freeze(one)
+        elif kind == "thaw" and process.state == "frozen":
+            cluster.thaw(one)
+        elif kind == "cut":
+            cluster.cut(one, other)
+        elif kind == "reset":
+            cluster.reset(one, other)
+        elif kind == "isolate":
+            for node in range(1, BROKERS + 1):
+                if node != one:
+                    cluster.cut(one, node)
+        elif kind == "heal":
+            cluster.heal()
+
+    def _kill(self, kind: str, one: int) -> None:
+        whole = (kind == "power" or self._at_stake) and self._are_whole()
+        if whole:
+            self._died, self._at_stake = set(), []
+        died = {*self._died, one}
+        if any(replicas <= died for replicas in self._at_stake):
+            return
+        self._died = died
+        if kind == "power" and whole:  # records that no other replica has are outside the promise
+            self._at_stake = [set(each.replicas) for each in self._all() if one in each.replicas]
+            self._cluster.crash(one, power=True, silent=True)
+        else:
+            self._cluster.crash(one, silent=kind == "silent")
+
+    def _are_whole(self) -> bool:
+        """Whether all replicas are in sync, and all brokers there: one just restarted may still count as in sync."""
+        if not all(each.state == "up" and each.broker.ready for each in self._cluster._brokers.values()):
+            return False
+        return all(len(each.isr) == len(each.replicas) for each in self._all())
+
+    def _all(self) -> list[Any]:
+        described = self._cluster._topics._described
+        return [described(name, number) for name, count in self._topics.items() for number in range(count)]
 
 
 def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:

@@ -253,6 +253,9 @@ def test_the_last_in_sync_replicas_are_eligible_and_nobody_else_leads():
         cluster.run_until(lambda broker=broker: broker not in isr(cluster))
     partition = cluster._topics._described("orders", 0)
     assert (partition.isr, partition.eligible_leader_replicas, partition.leader) == ((last,), (second,), last)
+    asked = {"topics": [{"name": "orders"}], "response_partition_limit": 1}
+    [told] = cluster._topics._admin.ask("DescribeTopicPartitions", asked).topics[0].partitions
+    assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == ([last], [second], [])
     assert sent(cluster, "b", retries=0) == ["NOT_ENOUGH_REPLICAS"]
     cluster.crash(last)
     cluster.run_until(lambda: not isr(cluster))

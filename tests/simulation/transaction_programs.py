@@ -5,8 +5,6 @@ writes it to another topic in transactions to which its group's offsets belong. 
 waited for too long, as real ones do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random

@@ -6,8 +6,6 @@ cut off, hung up on, and answered late; they freeze, a second one with the same 
 they wake up. Then all faults end. What must hold is in transaction_verdict.py.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
@@ -15,7 +13,7 @@ from minikafka import Cluster
 from minikafka.faults import Delay, Skew
 from minikafka.simulation.programs import Program
 from minikafka.trace import Event
-from tests.simulation.replication_schedules import BROKERS, ENDS, QUICK, strike
+from tests.simulation.replication_schedules import BROKERS, ENDS, QUICK, Brokers
 from tests.simulation.transaction_programs import (
     CLEANUP_MS,
     COPIER_TIMEOUT_MS,
@@ -98,6 +96,7 @@ class Run:
 
     def __init__(self, schedule: Schedule) -> None:
         self.cluster = Cluster(brokers=BROKERS, seed=schedule.seed, configs=CONFIGS, faults=schedule.plan)
+        self.brokers = Brokers(self.cluster, TOPICS)
         self.ledger = Ledger()
         with self.cluster as cluster:
             for topic in (ORDERS, COPIES):
@@ -141,7 +140,7 @@ class Run:
     def strike(self, kind: str, one: Any, other: int) -> None:
         """One step of the schedule."""
         if isinstance(one, int):
-            strike(self.cluster, kind, one, other, TOPICS)
+            self.brokers.strike(kind, one, other)
             return
         cluster, program = self.cluster, self.programs[one]
         if kind in ("kill", "bury") and program.alive:
@@ -176,8 +175,8 @@ class Run:
             after_ms = self.beheaded.pop(event.detail["transactional_id"], None)
             if after_ms is not None:
                 node, at_ms, clock = int(event.node.split()[1]), self.cluster.now_ms + after_ms, self.cluster._clock
-                clock.schedule(at_ms, lambda: strike(self.cluster, "crash", node, node, TOPICS))
-                clock.schedule(at_ms + AWAY_MS, lambda: strike(self.cluster, "restart", node, node, TOPICS))
+                clock.schedule(at_ms, lambda: self.brokers.strike("crash", node, node))
+                clock.schedule(at_ms + AWAY_MS, lambda: self.brokers.strike("restart", node, node))
 
     def pass_a_second(self) -> None:
         """Read what is committed; who ended is started again, if it is not the older one of two."""

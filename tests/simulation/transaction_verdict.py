@@ -5,15 +5,12 @@ The logs are read batch by batch: which records count follows from the markers a
 what each producer was told, what the readers of committed records saw, and what the copiers made of it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.groups import partition_for
-from minikafka.wire.control_records import decode_end_transaction
-from minikafka.wire.internal_records import decode_coordinator_record
+from minikafka.wire.internal_records import decode_coordinator_record, decode_end_transaction
 from minikafka.wire.records import batches, decode_batch
 from tests.simulation.transaction_programs import (
     CLEANUP_MS,
@@ -47,7 +44,7 @@ class Log(NamedTuple):
     is_stable: bool
 
 
-def log_of(run: Run, topic: str, number: int) -> Log | None:
+def log_of(run: "Run", topic: str, number: int) -> Log | None:
     """The leader's log; None if there is no leader."""
     node = run.cluster.leader(topic, number)
     replica = None if node is None else run.cluster._brokers[node].broker.replicas.find(topic, number)
@@ -72,7 +69,7 @@ def values_of(log: Log) -> Values:
     return [(offset, bytes(record.value).decode()) for offset, record in log.committed]
 
 
-def is_settled(run: Run) -> bool:
+def is_settled(run: "Run") -> bool:
     """Whether nothing is open any more, and all is copied and read."""
     if not set(run.states.values()) <= {"Empty", "CompleteCommit", "CompleteAbort"}:
         return False
@@ -87,7 +84,7 @@ def is_settled(run: Run) -> bool:
     return offsets is not None and offsets.is_stable
 
 
-def verdict(run: Run) -> list[str]:
+def verdict(run: "Run") -> list[str]:
     """What must not have happened."""
     problems: list[str] = []
     partitions = [TopicPartition(name, number) for name in (ORDERS, COPIES) for number in range(PARTITIONS)]
@@ -108,7 +105,7 @@ def verdict(run: Run) -> list[str]:
     return problems + too_late(run)
 
 
-def told(run: Run, committed: dict[TopicPartition, Values]) -> list[str]:
+def told(run: "Run", committed: dict[TopicPartition, Values]) -> list[str]:
     """What the payers were told is what the logs say: each transaction counts whole, once, or not at all."""
     problems = []
     orders = {number: committed[TopicPartition(ORDERS, number)] for number in range(PARTITIONS)}
@@ -165,7 +162,7 @@ def copied(committed: dict[TopicPartition, Values], offsets: Log, group: dict[To
     return problems
 
 
-def too_late(run: Run) -> list[str]:
+def too_late(run: "Run") -> list[str]:
     """Who has a transaction open for longer than its timeout finds it aborted, once there is a coordinator."""
     problems, began = [], {}
     for event in [each for each in run.cluster.trace if each.kind == "TransactionStateChanged"]:
@@ -181,7 +178,7 @@ def too_late(run: Run) -> list[str]:
     return problems + [f"{name}'s transaction of {at_ms} ms is open for ever" for name, at_ms in began.items()]
 
 
-def available_ms(run: Run, transactional_id: str, until_ms: int) -> int:
+def available_ms(run: "Run", transactional_id: str, until_ms: int) -> int:
     """Since when it has a coordinator that can write: one that leads, with as many in sync as a write needs. The last
     followers come back late where a request to a machine without power hangs until its timeout of 30 s.
     """

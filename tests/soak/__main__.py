@@ -4,8 +4,6 @@ Each day is a program of its own (`python -m tests.soak.NAME`), so that one that
 can go on for ever get the time that the others leave, half of it each, with new seeds every time.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

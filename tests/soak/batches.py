@@ -2,8 +2,7 @@
 
 import struct
 
-from minikafka.wire.compression import CODECS
-from minikafka.wire.crc import crc32c
+from minikafka.wire.compression import CODECS, crc32c
 from minikafka.wire.records import BATCH_OVERHEAD, assemble, encode_batch, encode_records, read_header
 
 WALL_MS = 1_767_225_600_000  # 2026-01-01, where the virtual clock begins

@@ -7,8 +7,6 @@ read_committed, is the input, each number once and in order in every partition. 
 (--apache).
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import subprocess
@@ -71,7 +69,7 @@ class Copier:
 class Feeder(threading.Thread):
     """Writes 0, 1, 2 ... to the source, each to a partition in turn; no faster than the copy is read."""
 
-    def __init__(self, bootstrap: str, copy: Copy) -> None:
+    def __init__(self, bootstrap: str, copy: "Copy") -> None:
         super().__init__(daemon=True)
         self.copy, self.written = copy, 0
         self._over = threading.Event()

@@ -5,8 +5,6 @@ has read, as offsets of its group, belongs to the transaction in which it writes
 it takes it back and reads again from what is committed; when it has been fenced or may not go on, it ends.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 

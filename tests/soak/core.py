@@ -1,7 +1,5 @@
 """The hostile day against the core: no socket, a disk in memory, a clock that jumps; a seed replays it exactly."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import deque

@@ -6,8 +6,6 @@ of what is younger no file but the log itself knows. One file is damaged, the br
 read. Apache Kafka needs about ten minutes for its half.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

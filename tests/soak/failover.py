@@ -7,8 +7,6 @@ offset, on minikafka as on Apache Kafka (--apache), and no commit went back. The
 is told for each.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

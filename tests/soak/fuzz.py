@@ -4,8 +4,6 @@ A run is at most RUN_REQUESTS requests under one seed; more requests take more s
 number of the request and the last steps; the same seed leads to it again (over TCP, nearly).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -6,8 +6,6 @@ end every acknowledged record is there once, in order, at the offset it was ackn
 each key's latest), and no commit that was acknowledged ever went back.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -3,8 +3,6 @@
 What happens and what must hold is in tests/simulation/replication_schedules.py. A failure prints its schedule.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -4,8 +4,6 @@ Which requests are made still follows the seed, but answers come when they come:
 not exactly the same.
 """
 
-from __future__ import annotations
-
 import selectors
 import socket
 import struct
@@ -201,7 +199,7 @@ class Watch:
         self._witness = Witness(self._ask)
         self._thread = threading.Thread(target=self._write, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> "Watch":
         self._thread.start()
         return self
 

@@ -4,8 +4,6 @@ A driver (core.py, tcp.py) takes a step, does it, and hands back the answers. Wh
 the seed and the answers.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import NamedTuple
 

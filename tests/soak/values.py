@@ -7,8 +7,7 @@ request gets further than the first check; the rest are the ends of each type's 
 from collections import deque
 from random import Random
 
-from minikafka.broker.config import RUN_TIME_BROKER_CONFIGS
-from minikafka.broker.config_tables import TOPIC_CONFIGS
+from minikafka.broker.config import RUN_TIME_BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.wire.messages import encode_versioned
 from minikafka.wire.schema import Field, Struct
 from tests.soak.batches import Batches

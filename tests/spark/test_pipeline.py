@@ -138,7 +138,8 @@ def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(monk
 def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
     here = tmp_path / "typed.py"
     here.write_text(
-        "import sys\n"
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs the tests may ignore it
         "from minikafka.__main__ import main\n"
         "from minikafka.course import pipeline\n"
         "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"

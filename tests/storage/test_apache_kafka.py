@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage.producer_state import decode_snapshot
-from minikafka.wire.control_records import encode_end_transaction
+from minikafka.wire.internal_records import encode_end_transaction
 from tests.kafka import ApacheKafka, java_missing, java_tool
 from tests.storage.logs import Now, append, open_log, recovered
 

@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.control_records import encode_control_batch, encode_end_transaction
+from minikafka.wire.internal_records import encode_control_batch, encode_end_transaction
 from minikafka.wire.records import encode_batch
 from tests.storage.logs import Now
 from tests.storage.tables import (

@@ -4,14 +4,8 @@ import pytest
 
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.checkpoints import (
-    read_meta_properties,
-    read_offsets,
-    take_clean_shutdown,
-    write_clean_shutdown,
-    write_meta_properties,
-    write_offsets,
-)
+from minikafka.storage.checkpoints import read_offsets, take_clean_shutdown, write_clean_shutdown, write_offsets
+from minikafka.storage.data_folder import read_meta_properties, write_meta_properties
 
 
 @pytest.fixture(params=["folder", "memory"])

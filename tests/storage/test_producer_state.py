@@ -6,8 +6,8 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.producer_state import Producer, decode_snapshot, encode_snapshot
-from minikafka.wire.control_records import encode_end_transaction
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.internal_records import encode_end_transaction
 from minikafka.wire.records import read_header
 from tests.storage.logs import Now, batch, open_log, recovered
 

@@ -3,8 +3,8 @@
 import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.transaction_index import Aborted, TransactionIndex
-from minikafka.wire.control_records import encode_end_transaction
+from minikafka.storage.index import Aborted, TransactionIndex
+from minikafka.wire.internal_records import encode_end_transaction
 from tests.storage.logs import Now, append, open_log, recovered
 
 

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.wire.control_records import encode_end_transaction
+from minikafka.wire.internal_records import encode_end_transaction
 from tests.storage.logs import Now, append, open_log, recovered
 
 PRODUCERS = 1, 2, 3

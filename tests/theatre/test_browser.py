@@ -6,12 +6,13 @@ import pytest
 
 from minikafka.course.checkpoint_watch import RECORDED
 from minikafka.theatre import picture
+from tests.chromium import running_chromium
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
 from tests.theatre.groups import classic, consumer
 from tests.theatre.test_pipeline import three_partitions, turned_round
 from tests.theatre.traces import alice, growing, retention
 
-sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
@@ -36,11 +37,8 @@ SIZES = [(960, "light"), (700, "dark"), (420, "light")]
 
 @pytest.fixture(scope="module")
 def chromium():
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,16 +1,16 @@
 """Every picture of every lesson in a browser: no text on another, no verdict too early, nothing that axe-core finds."""
 
-import shutil
 from functools import cache
 
 import pytest
 
 from minikafka import Cluster
 from minikafka.theatre import picture
+from tests.chromium import running_chromium
 from tests.theatre.lessons import LESSONS, pictures
 from tests.theatre.overlaps import Visit, visit
 
-sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 THEMES = ("light", "dark")
@@ -21,11 +21,8 @@ every_lesson = pytest.mark.parametrize("number", LESSONS)
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """theme -> a page, of one browser; and a folder."""
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         yield {theme: browser.new_page(color_scheme=theme, reduced_motion="reduce") for theme in THEMES}
-        browser.close()
 
 
 @pytest.fixture(scope="module")

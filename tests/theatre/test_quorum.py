@@ -7,6 +7,7 @@ import pytest
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW
 from minikafka.trace import Event
+from tests.chromium import running_chromium
 from tests.theatre import replicas
 from tests.theatre.replicas import first, shapes
 
@@ -103,20 +104,17 @@ def test_names_are_text_whatever_they_hold():
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
+    pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     from tests.theatre.overlaps import visit
 
     traces = {"stale": replicas.stale(), "five brokers": replicas.unclean()}
     traces |= {"long name": replicas.crash(1, name="shop " * 30, topic="t" * 200)}
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         found = []
         for name in list(traces) if theme == "light" else ["stale"]:
             pic = picture("quorum", traces[name], live=name == "long name")
             steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
             found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
-        browser.close()
     assert not [line for each in found for line in (*each.overlaps, *each.violations)]

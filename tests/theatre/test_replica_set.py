@@ -7,6 +7,7 @@ import pytest
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.trace import Event
+from tests.chromium import running_chromium
 from tests.theatre import hostile, replicas
 from tests.theatre.replicas import first, shapes
 
@@ -126,7 +127,7 @@ def test_only_a_live_picture_has_levers_and_they_fit_what_became_of_the_broker()
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
+    pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     from tests.theatre.overlaps import visit
 
@@ -134,14 +135,11 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     shown = {"acks=1": (replicas.acks_1(), {}), "too few": (replicas.too_few_in_sync(), {"live": True}),
              "cut off": (replicas.cut_off(), {}), "unclean": (replicas.unclean(), {}),
              "names": (replicas.crash(1, name, key="x" * 40), {})}  # fmt: skip
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         found = []
         for each in list(shown) if theme == "light" else ["acks=1"]:
             pic = picture("replica-set", shown[each][0], **shown[each][1])
             steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
             found.append(visit(page, each, pic, tmp_path, axe_api.Axe(), steps))
-        browser.close()
     assert not [line for each in found for line in (*each.overlaps, *each.violations)]

@@ -9,6 +9,7 @@ from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW
 from minikafka.theatre.transaction import STATES
 from minikafka.trace import Event
+from tests.chromium import running_chromium
 from tests.theatre import replicas, transactions
 from tests.theatre.replicas import first, shapes
 
@@ -149,22 +150,19 @@ def test_names_are_text_whatever_they_hold():
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
+    pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     from tests.theatre.overlaps import visit
 
     runs = {"zombie": transactions.zombie(), "too slow": transactions.too_slow()}
     runs["long names"] = transactions.zombie(name="shop " * 30, topic="t" * 200, value="10 euros " * 20)
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         found = []
         for name in list(runs) if theme == "light" else ["zombie"]:
             pic = picture("transaction", runs[name])
             steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
             found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
-        browser.close()
     assert not [line for each in found for line in (*each.overlaps, *each.violations)]
 
 

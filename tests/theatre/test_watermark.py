@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from html import unescape
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from minikafka import predict
 from minikafka.course.event_time import ORDERS, RECORDED, Batch, Seen, later, trace
 from minikafka.theatre.drawing import NARROW, WIDE
+from tests.chromium import running_chromium
 
 LATE = later(ORDERS, "H")
 # H comes one micro-batch later
@@ -184,19 +184,16 @@ def test_each_order_of_a_live_picture_is_a_lever(live):
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
+    pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     from tests.theatre.overlaps import visit
 
     shown = {"asked": asked(), "dropped": DROPPED.play(live=True), "update": UPDATE.play(), "complete": COMPLETE.play()}
     chosen = list(shown)[:2] if theme == "light" else list(shown)[2:]
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+    with running_chromium() as browser:
         page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         found = [visit(page, name, shown[name], tmp_path, axe_api.Axe()) for name in chosen]
-        browser.close()
     assert not errors
     assert not [line for each in found for line in (*each.overlaps, *each.verdicts, *each.violations)]

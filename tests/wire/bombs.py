@@ -5,8 +5,7 @@ right CRC. A table, for the tests of every place where records are decoded, and 
 import struct
 from functools import cache
 
-from minikafka.wire.compression import CODECS, compress
-from minikafka.wire.crc import crc32c
+from minikafka.wire.compression import CODECS, compress, crc32c
 
 NOW_MS = 1_767_225_600_000
 SMALLEST = b"\x0c\0\0\0\0\1\0"  # a record of 7 bytes: an empty key, no value, no headers

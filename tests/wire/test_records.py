@@ -6,15 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minikafka.wire import compression, crc
-from minikafka.wire.control_records import (
+from minikafka.wire import compression
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.internal_records import (
     COMMIT,
     LEADER_CHANGE,
     control_type,
     encode_end_transaction,
     encode_leader_change,
 )
-from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.primitives import append_varint, read_varint
 from minikafka.wire.records import (
     BATCH_OVERHEAD,
     assemble,
@@ -27,7 +28,6 @@ from minikafka.wire.records import (
     read_header,
     stamp,
 )
-from minikafka.wire.varints import append_varint, read_varint
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -173,11 +173,11 @@ def test_varints_are_zigzag(number):
 @given(st.binary(max_size=300))
 @example(b"123456789")
 def test_the_pure_crc_is_that_of_the_package(data):
-    assert crc.pure_crc32c(data) == crc.crc32c(data)
+    assert compression.pure_crc32c(data) == compression.crc32c(data)
 
 
 def test_the_crc_is_castagnolis():
-    assert crc.pure_crc32c(b"123456789") == 0xE3069283
+    assert compression.pure_crc32c(b"123456789") == 0xE3069283
 
 
 def test_without_cramjam_gzip_works_and_the_others_say_what_is_missing(monkeypatch):

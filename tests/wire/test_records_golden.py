@@ -15,8 +15,8 @@ from kio.records.schema import NewRecordBatch, RecordHeader
 from kio.records.schema import Record as KioRecord
 from kio.records.writers import write_new_batch
 
-from minikafka.wire.control_records import ABORT, COMMIT, control_type, encode_end_transaction, encode_leader_change
 from minikafka.wire.errors import KafkaError
+from minikafka.wire.internal_records import ABORT, COMMIT, control_type, encode_end_transaction, encode_leader_change
 from minikafka.wire.records import crc_matches, decode_batch, encode_batch, read_header, stamp
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -4,17 +4,13 @@
 KafkaError it raises becomes the answer's top-level error code, unless the row has a function `refuse`.
 """
 
-from __future__ import annotations
-
 from minikafka.broker.calls import Handler
 from minikafka.broker.handlers import (
     configs,
     features,
     fetch,
-    find_coordinator,
-    group_admin,
-    group_members,
     group_offsets,
+    groups,
     metadata,
     nodes,
     offsets,
@@ -34,13 +30,13 @@ _TABLE = (
     Handler("Metadata", (0, 13), metadata.handle),
     Handler("OffsetCommit", (2, 9), group_offsets.commit, group_offsets.refuse_commit, group_offsets.shape_commit),
     Handler("OffsetFetch", (1, 9), group_offsets.fetch),
-    Handler("FindCoordinator", (0, 6), find_coordinator.handle),
-    Handler("JoinGroup", (0, 9), group_members.join, group_members.refuse_join, group_members.shape_join),
-    Handler("Heartbeat", (0, 4), group_members.heartbeat, group_members.refuse_heartbeat),
-    Handler("LeaveGroup", (0, 5), group_members.leave, group_members.refuse_leave),
-    Handler("SyncGroup", (0, 5), group_members.sync),
-    Handler("DescribeGroups", (0, 6), group_admin.describe_classic),
-    Handler("ListGroups", (0, 5), group_admin.list_groups),
+    Handler("FindCoordinator", (0, 6), metadata.find_coordinator),
+    Handler("JoinGroup", (0, 9), groups.join, groups.refuse_join, groups.shape_join),
+    Handler("Heartbeat", (0, 4), groups.heartbeat, groups.refuse_heartbeat),
+    Handler("LeaveGroup", (0, 5), groups.leave, groups.refuse_leave),
+    Handler("SyncGroup", (0, 5), groups.sync),
+    Handler("DescribeGroups", (0, 6), groups.describe_classic),
+    Handler("ListGroups", (0, 5), groups.list_groups),
     Handler("ApiVersions", (0, 4), features.api_versions),
     Handler("CreateTopics", (2, 7), topics.create, decides=True),
     Handler("DeleteTopics", (1, 6), topics.delete, decides=True),
@@ -63,7 +59,7 @@ _TABLE = (
     Handler("AlterReplicaLogDirs", (1, 2), partitions.alter_log_dirs),
     Handler("DescribeLogDirs", (1, 5), partitions.describe_log_dirs),
     Handler("CreatePartitions", (0, 3), topics.create_partitions, decides=True),
-    Handler("DeleteGroups", (0, 2), group_admin.delete),
+    Handler("DeleteGroups", (0, 2), groups.delete),
     Handler("ElectLeaders", (0, 2), partitions.elect_leaders, decides=True),
     Handler("IncrementalAlterConfigs", (0, 1), configs.alter, decides=True),
     Handler("AlterPartitionReassignments", (0, 1), partitions.reassign, decides=True),
@@ -86,8 +82,8 @@ _TABLE = (
     Handler("BrokerHeartbeat", (2, 2), nodes.heartbeat, of_nodes=True),
     Handler("AllocateProducerIds", (0, 0), nodes.allocate_producer_ids, decides=True, of_nodes=True),
     Handler("UnregisterBroker", (0, 0), nodes.unregister, decides=True),
-    Handler("ConsumerGroupHeartbeat", (0, 1), group_members.consumer_heartbeat),
-    Handler("ConsumerGroupDescribe", (0, 1), group_admin.describe_consumer),
+    Handler("ConsumerGroupHeartbeat", (0, 1), groups.consumer_heartbeat),
+    Handler("ConsumerGroupDescribe", (0, 1), groups.describe_consumer),
     Handler("ListConfigResources", (0, 1), configs.resources),
     Handler("DescribeTopicPartitions", (0, 0), metadata.describe_topic_partitions),
 )

@@ -1,22 +1,12 @@
 """The configs of topics and brokers: what holds and where it comes from, and what may change at run time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, judged
-from minikafka.broker.config import (
-    RUN_TIME_BROKER_CONFIGS,
-    Source,
-    Value,
-    check_broker_configs,
-    check_topic_configs,
-    checked,
-    show,
-)
-from minikafka.broker.config_tables import BROKER_CONFIGS, GROUP_CONFIGS, TABLES, TOPIC_CONFIGS, Config, Type
+from minikafka.broker import config
+from minikafka.broker.calls import Broker, Call, each_judged
+from minikafka.broker.config import TABLES, Config, Source, Type, Value
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord, config_records
@@ -26,9 +16,10 @@ from minikafka.wire.errors import Error, KafkaError
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CLIENT_METRICS = 16
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
-CHECKS = {TOPIC_RESOURCE: check_topic_configs, BROKER_RESOURCE: check_broker_configs}
+CHECKS = {TOPIC_RESOURCE: config.check_topic_configs, BROKER_RESOURCE: config.check_broker_configs}
+RUN_TIME_CONFIGS = config.RUN_TIME_BROKER_CONFIGS | config.TOPIC_CONFIGS.keys() | config.GROUP_CONFIGS.keys()
 # Apache Kafka has bounds for a group's; here there are none.
-CHECKS[GROUP_RESOURCE] = partial(checked, table=GROUP_CONFIGS, what="group config name")
+CHECKS[GROUP_RESOURCE] = partial(config.checked, table=config.GROUP_CONFIGS, what="group config name")
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
@@ -44,10 +35,7 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
         rows = [each for each in values(broker, resource) if keys is None or each[0].name in keys]
         return {"configs": [described(row, value, request) for row, value in rows]}
 
-    def one(resource: Any) -> Answer:
-        return judged(named(resource), lambda: shown(resource), say_why=True)
-
-    return {"results": [one(resource) for resource in request.body.resources]}
+    return {"results": each_judged(request.body.resources, named, shown, say_why=True)}
 
 
 def named(resource: Any) -> Answer:
@@ -56,10 +44,11 @@ def named(resource: Any) -> Answer:
 
 def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
     """Each config of a resource with its value."""
-    config, image, kind, name = broker.config, broker.image, resource.resource_type, resource.resource_name
+    own, image, kind, name = broker.config, broker.image, resource.resource_type, resource.resource_name
     if kind == BROKER_RESOURCE and name == "":
         source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
-        return [(BROKER_CONFIGS[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
+        table = TABLES[kind]
+        return [(table[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
     if kind == TOPIC_RESOURCE:
         controller.check_topic_name(name)
         image.topic(name)
@@ -71,8 +60,8 @@ def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
         return []  # there is no telemetry (KIP-714)
     elif kind != GROUP_RESOURCE:
         raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
-    rows = [(row, config.value(image, broker.node_id, kind, name, row.name)) for row in TABLES[kind].values()]
-    return [*rows, *config.places(broker.node_id, broker.log_dir)] if kind == BROKER_RESOURCE else rows
+    rows = [(row, own.value(image, broker.node_id, kind, name, row.name)) for row in TABLES[kind].values()]
+    return [*rows, *own.places(broker.node_id, broker.log_dir)] if kind == BROKER_RESOURCE else rows
 
 
 def described(row: Config, value: Value, request: Call) -> Answer:
@@ -80,8 +69,8 @@ def described(row: Config, value: Value, request: Call) -> Answer:
     body = request.body
     answer: Answer = {
         "name": row.name,
-        "value": show(value.value),
-        "read_only": row.name not in RUN_TIME_BROKER_CONFIGS | TOPIC_CONFIGS.keys() | GROUP_CONFIGS.keys(),
+        "value": config.show(value.value),
+        "read_only": row.name not in RUN_TIME_CONFIGS,
         "config_source": value.source,
     }
     if body.include_synonyms:
@@ -113,19 +102,16 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     records: list[MetadataRecord] = []
     altered: list[Answer] = []
 
-    def alter_one(resource: Any) -> Answer:
+    def verdict(resource: Any) -> Answer:
         kind, name = resource.resource_type, resource.resource_name
         if times_named[kind, name] > 1:
             raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
         new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
         records.extend(config_records(kind, name, new))
         altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
-        return {}
+        return {"error_message": None}
 
-    def one(resource: Any) -> Answer:
-        return judged(named(resource) | {"error_message": None}, lambda: alter_one(resource), say_why=True)
-
-    answer = {"responses": [one(resource) for resource in body.resources]}
+    answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
     return answer if body.validate_only else broker.controller.change(records, now, answer, "ConfigsAltered", altered)
 
 
@@ -141,14 +127,14 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
     elif resource.resource_name:
         check_own_id(broker, resource.resource_name, "Node")
-    names = [config.name for config in resource.configs]
+    names = [asked.name for asked in resource.configs]
     if len(set(names)) < len(names):
         raise KafkaError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
     current, table = broker.image.config(kind, resource.resource_name), TABLES[kind]
     new: dict[str, str | None] = {} if incremental else dict.fromkeys(current)
-    for config in resource.configs:
-        operation = config.config_operation if incremental else SET
-        new[config.name] = change(config, operation, current.get(config.name), table.get(config.name))
+    for asked in resource.configs:
+        operation = asked.config_operation if incremental else SET
+        new[asked.name] = change(asked, operation, current.get(asked.name), table.get(asked.name))
     CHECKS[kind]({name: text for name, text in new.items() if text is not None})
     return new
 
@@ -172,7 +158,6 @@ def resources(broker: Broker, request: Call, now: Now) -> Answer:
 
 
 def check_topic(broker: Broker, name: str) -> None:
-    """The topic must be there."""
     if not name:
         raise KafkaError(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
     if name not in broker.image.topics:
@@ -180,21 +165,21 @@ def check_topic(broker: Broker, name: str) -> None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def change(config: Any, operation: int, current: str | None, row: Config | None) -> str | None:
+def change(asked: Any, operation: int, current: str | None, row: Config | None) -> str | None:
     """One config's new text."""
     if operation == DELETE:
         return None
-    if config.value is None:
-        raise KafkaError(Error.INVALID_REQUEST, f"Null value not supported for : {config.name}")
+    if asked.value is None:
+        raise KafkaError(Error.INVALID_REQUEST, f"Null value not supported for : {asked.name}")
     if operation == SET:
-        return str(config.value)
+        return str(asked.value)
     if operation not in (APPEND, SUBTRACT):
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {operation} for {config.name}")
+        raise KafkaError(Error.INVALID_REQUEST, f"Unknown operation {operation} for {asked.name}")
     if row is None or row.type is not Type.LIST:
         verb = "APPEND" if operation == APPEND else "SUBTRACT"
-        raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
+        raise KafkaError(Error.INVALID_CONFIG, f"Can't {verb} to key {asked.name} because its type is not LIST.")
     parts = [part for part in (row.default if current is None else current).split(",") if part]
-    given = str(config.value).split(",")
+    given = str(asked.value).split(",")
     if operation == APPEND:
         return ",".join(parts + [part for part in given if part not in parts])
     return ",".join(part for part in parts if part not in given)

@@ -1,15 +1,12 @@
 """What this broker speaks; and which features the cluster may use, and at which level (KIP-584, KIP-778)."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster.controller import METADATA_VERSION, OLDEST_METADATA_VERSION
 from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
 METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE = "metadata.version", "group.version", "transaction.version"
@@ -27,7 +24,7 @@ FEATURES = {
 }
 
 
-def api_versions(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
     """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
 
     The answer is computed from the handlers present. A version that the broker does not know is answered in version 0
@@ -58,7 +55,7 @@ def level(image: Image, feature: str) -> int:
     return image.features.get(feature, FEATURES[feature][2])
 
 
-def described(image: Image) -> dict[str, Any]:
+def described(image: Image) -> Answer:
     """The features as ApiVersions tells them."""
     supported = [
         {"name": name, "min_version": lowest, "max_version": highest} for name, (lowest, highest, _) in FEATURES.items()
@@ -68,12 +65,11 @@ def described(image: Image) -> dict[str, Any]:
     return {"supported_features": supported, "finalized_features": finalized}
 
 
-def update(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or none.
 
-    group.version 0 turns the consumer protocol off; metadata.version stays, since all records are written at its
-    newest level. Versions: 0 says only whether it may be a downgrade, 1 of which kind, and can only validate; 2 lists
-    no results.
+    group.version 0 turns the consumer protocol off; metadata.version stays: all records are written at its newest
+    level. Versions: 0 says only whether it may be a downgrade, 1 of which kind, and can validate; 2 lists no results.
     """
     records = []
     for asked in request.body.feature_updates:
@@ -89,7 +85,7 @@ def update(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
     results = [{"feature": asked.feature, "error_message": None} for asked in request.body.feature_updates]
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
-    if request.version >= 1 and request.body.validate_only:
+    if request.body.validate_only:
         return answer
     return broker.controller.decide(records, now, lambda: answer)
 

@@ -9,18 +9,16 @@ record batches v2; 7 adds sessions; 9 fences by leader epoch (KIP-320); 12 is fl
 fetched (KIP-595); 13 names topics by id (KIP-516).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
-from minikafka.broker.fetch_sessions import AT_ONCE, FINAL_EPOCH, Asked, FetchKey, news
+from minikafka.broker.fetch_sessions import AT_ONCE, Asked, FetchKey, news
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.schema import nested
@@ -37,12 +35,12 @@ WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
+def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body = request.body
     try:
         asked, session, incremental = broker.fetch_sessions.open(
-            body.session_id if request.version >= 7 else 0,
-            body.session_epoch if request.version >= 7 else FINAL_EPOCH,
+            body.session_id,
+            body.session_epoch,
             request.version >= TOPIC_IDS,
             asked_partitions(request),
             forgotten_partitions(request),
@@ -56,7 +54,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         for one in asked:
             note_follower(broker, request, follower, one, now)
 
-    def look(expired: bool) -> dict[str, Any] | int:
+    def look(expired: bool) -> Answer | int:
         """The answer, or how many bytes are missing for one. A small marker makes many bytes of others count."""
         answers, size_bytes, failed = read(broker, request, asked, follower)
         failed = failed or (follower != CONSUMER and counts_more(request, answers))
@@ -70,7 +68,7 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait:
         nodes = leaders_named(broker, request, answers.values()) if request.version >= NODE_ENDPOINTS else []
         return {"session_id": session.session_id if session else 0, "responses": responses, "node_endpoints": nodes}
 
-    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+    def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
         found = look(expired)
         if isinstance(found, int):
             wait.missing_bytes = found
@@ -97,6 +95,7 @@ def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
             partition.partition_max_bytes,
             partition.current_leader_epoch,
             partition.last_fetched_epoch,
+            partition.log_start_offset,
         )
         for topic in request.body.topics
         for partition in topic.partitions
@@ -109,7 +108,7 @@ def forgotten_partitions(request: Call) -> list[FetchKey]:
     by_id = request.version >= TOPIC_IDS
     return [
         (topic.topic_id if by_id else topic.topic, partition)
-        for topic in (request.body.forgotten_topics_data if request.version >= 7 else [])
+        for topic in request.body.forgotten_topics_data
         for partition in topic.partitions
     ]
 
@@ -153,12 +152,15 @@ def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now:
     if replica is broker.quorum.replica:
         broker.quorum.follower_fetched(follower, one.fetch_offset, now)
     elif follower in replica.partition.replicas:
-        replica.follower_fetched(follower, one.fetch_offset, now, request.body.replica_state.replica_epoch)
+        epoch = request.body.replica_state.replica_epoch
+        replica.follower_fetched(follower, one.fetch_offset, now, epoch, one.log_start_offset)
+        if ("log_start", replica.log.topic, one.partition) in broker.waiting:
+            broker.moved(("log_start", replica.log.topic, one.partition), 0)
         if follower not in replica.partition.isr:  # who leaves it is found by the clock
             broker.isr.look((replica.log.topic, one.partition), replica, now)
 
 
-def counts_more(request: Call, answers: dict[FetchKey, dict[str, Any]]) -> bool:
+def counts_more(request: Call, answers: dict[FetchKey, Answer]) -> bool:
     """Whether the follower is to hear of a new high watermark at once (KIP-1166: it said what it knows)."""
     known = {
         (topic.topic_id, partition.partition): partition.high_watermark
@@ -169,7 +171,7 @@ def counts_more(request: Call, answers: dict[FetchKey, dict[str, Any]]) -> bool:
     return any(answers[key]["high_watermark"] > high_watermark for key, high_watermark in known.items())
 
 
-def leaders_named(broker: Broker, request: Call, answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def leaders_named(broker: Broker, request: Call, answers: Iterable[Answer]) -> list[Answer]:
     """Where to find the leaders that refused partitions are said to have (KIP-951)."""
     named = {answer["current_leader"]["leader_id"] for answer in answers if "current_leader" in answer}
     brokers = (broker.image.brokers[node] for node in sorted(named) if node in broker.image.brokers)
@@ -181,14 +183,10 @@ def leaders_named(broker: Broker, request: Call, answers: Iterable[dict[str, Any
     ]  # fmt: skip
 
 
-def read(
-    broker: Broker, request: Call, asked: list[Asked], follower: int
-) -> tuple[dict[FetchKey, dict[str, Any]], int, bool]:
-    """Read what there is for each partition. Returns the answers, their size in bytes, and whether one of them is an
-    error.
-    """
+def read(broker: Broker, request: Call, asked: list[Asked], follower: int) -> tuple[dict[FetchKey, Answer], int, bool]:
+    """Read what there is for each partition: the answers, their size in bytes, and whether one of them is an error."""
     left = min(request.body.max_bytes, broker.config["fetch.max.bytes"])
-    answers: dict[FetchKey, dict[str, Any]] = {}
+    answers: dict[FetchKey, Answer] = {}
     total, failed = 0, False
     for one in asked:
         try:
@@ -204,14 +202,14 @@ def read(
 
 def read_partition(
     broker: Broker, request: Call, one: Asked, left: int, must_give: bool, follower: int
-) -> tuple[dict[str, Any], int]:
+) -> tuple[Answer, int]:
     """One partition's answer and the size of its records. A follower reads up to the log's end."""
     replica = led(broker, one, follower, follower == CONSUMER and request.version >= FROM_FOLLOWERS)
     committed = request.body.isolation_level == READ_COMMITTED
     end = replica.last_stable_offset if committed else replica.high_watermark
     if follower != CONSUMER:
         end = replica.log.log_end_offset
-    answer: dict[str, Any] = {
+    answer: Answer = {
         "partition_index": one.partition,
         "error_code": Error.NONE,
         "high_watermark": replica.high_watermark,
@@ -264,10 +262,10 @@ def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int
     return max(near, key=has.__getitem__, default=None)
 
 
-def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> dict[str, Any]:
+def refusal(broker: Broker, request: Call, one: Asked, error: KafkaError) -> Answer:
     """What Kafka answers for a partition it did not read; who leads it, where the client was wrong about that."""
     name = topic_name(broker, one.topic)
-    answer: dict[str, Any] = {
+    answer: Answer = {
         "partition_index": one.partition,
         "error_code": error.error,
         "high_watermark": -1,
@@ -290,15 +288,11 @@ def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
     return {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}
 
 
-def tell(broker: Broker, asked: list[Asked], answers: dict[FetchKey, dict[str, Any]]) -> None:
+def tell(broker: Broker, asked: list[Asked], answers: dict[FetchKey, Answer]) -> None:
     """Trace events of what is being answered."""
     for one in asked:
-        answer = answers[one.topic, one.partition]
-        where: dict[str, Any] = {
-            "topic": topic_name(broker, one.topic),
-            "partition": one.partition,
-            "offset": one.fetch_offset,
-        }
+        answer, topic = answers[one.topic, one.partition], topic_name(broker, one.topic)
+        where: dict[str, Any] = {"topic": topic, "partition": one.partition, "offset": one.fetch_offset}
         if answer["error_code"]:
             broker.trace.emit("FetchRefused", **where, error=Error(answer["error_code"]).name)
         elif answer["records"]:

@@ -1,7 +1,5 @@
 """Where groups go on reading: committed offsets are written down, looked up, forgotten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -42,8 +40,7 @@ def commit(
 
     def decide(groups: Any, _: Wait, now: Now) -> Decision:
         may()
-        decision: Decision = groups.commit(body, version, now, producer)
-        return decision
+        return groups.commit(body, version, now, producer)
 
     return broker.groups.ask(body.group_id, decide, now)
 
@@ -118,9 +115,8 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
 
     A partition without a committed offset reads as -1, not as an error, and so does every partition of a group that
     doesn't exist. Null topics mean all. RequireStable: UNSTABLE_OFFSET_COMMIT where an open transaction has committed
-    one, and the consumer asks again (KIP-447).
-    Version 2 brings an error of its own, 5 leader epochs, 6 is flexible, 7 RequireStable, 8 asks for many groups at
-    once, 9 checks a member's epoch (KIP-848). (10 names topics by id.)
+    one, and the consumer asks again (KIP-447). Version 2 brings an error of its own, 5 leader epochs, 6 is flexible, 7
+    RequireStable, 8 asks for many groups at once, 9 checks a member's epoch (KIP-848). (10 names topics by id.)
     """
     if request.version >= MANY_GROUPS:
         return {"groups": [of_group(broker, group, request) for group in request.body.groups]}

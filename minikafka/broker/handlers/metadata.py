@@ -1,6 +1,4 @@
-"""What the cluster consists of: its brokers, its topics, and who leads each partition. Any broker answers for all."""
-
-from __future__ import annotations
+"""What the cluster consists of: brokers and topics, and who leads or coordinates what. Any broker answers for all."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,16 +6,9 @@ from typing import Any
 from minikafka.broker.calls import Broker, Call
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import (
-    INTERNAL_TOPICS,
-    METADATA_TOPIC,
-    NO_LEADER,
-    OFFSETS_TOPIC,
-    TRANSACTIONS_TOPIC,
-    BrokerRegistration,
-    Partition,
-    Topic,
-)
+from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, NO_LEADER, BrokerRegistration, Partition, Topic
+from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.groups import partition_for
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Encoded
@@ -30,30 +21,29 @@ CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12
 NOT_ASKED = -(2**31)
 BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
+GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def handle(broker: Broker, request: Call, now: Now) -> Answer:
     """Metadata: which brokers there are, and who leads each partition.
 
     Topics null (0: an empty list) means all. An unknown topic is created with num.partitions partitions if the client
     and auto.create.topics.enable allow it; of very many the first ones. It is UNKNOWN_TOPIC_OR_PARTITION in this answer
-    all the same, and clients ask again.
-    __consumer_offsets is made as its coordinator wants it, other internal topics by nobody who only asks. Versions: 4
-    lets the client forbid creation, 7 adds leader epochs, 10 and 12 topic ids (KIP-516), 11 drops the cluster's
-    authorized operations, 13 adds a top-level error (always 0 here).
+    all the same, and clients ask again. __consumer_offsets is made as its coordinator wants it, other internal topics
+    by nobody who only asks. Versions: 4 lets the client forbid creation, 7 adds leader epochs, 10 and 12 topic ids
+    (KIP-516), 11 drops the cluster's authorized operations, 13 adds a top-level error (always 0 here).
     """
     body = request.body
     everything = body.topics is None or (request.version == 0 and not body.topics)
-    asked = [] if everything else body.topics
-    failed: dict[str, KafkaError] = {}
-    topics: list[Encoded | dict[str, Any]]
+    topics: list[Encoded | Answer]
     if everything:
         topics = [described(broker, topic, request) for topic in broker.image.topics.values()]
     else:
+        failed: dict[str, KafkaError] = {}
         created = auto_created(broker, request, failed)
         if created:
             broker.control.create(created, now, dict)
-        once = {(one.name, one.topic_id): one for one in asked}
+        once = {(one.name, one.topic_id): one for one in body.topics}
         topics = [find(broker, one, request, failed) for one in once.values()]
     brokers = [{"node_id": one.broker_id, **address} for one, address in reachable(broker, request)]
     return cluster_fields(broker, request, brokers) | {"topics": topics}
@@ -61,12 +51,11 @@ def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
 
 def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -> list[dict[str, Any]]:
     """The unknown topics of a request, as CreateTopics wants them; names that cannot be created go to failed."""
-    allowed = request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]
-    if not allowed:
+    if not (request.body.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]):
         return []
-    asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one, request))
+    asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one))
     unknown = [name for name in asked if name not in broker.image.topics and name != METADATA_TOPIC]
-    coordinators = {OFFSETS_TOPIC: broker.groups, TRANSACTIONS_TOPIC: broker.transactions}
+    coordinators = {each.topic_name: each for each in (broker.groups, broker.transactions)}
     topics = []
     for name in unknown[:CREATED_AT_ONCE]:
         if name in coordinators:
@@ -80,34 +69,29 @@ def auto_created(broker: Broker, request: Call, failed: dict[str, KafkaError]) -
     return topics
 
 
-def by_name(one: Any, request: Call) -> bool:
+def by_name(one: Any) -> bool:
     """An id counts before a name."""
-    return one.name is not None and (request.version < 10 or one.topic_id == NO_ID)
+    return one.name is not None and one.topic_id == NO_ID
 
 
-def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> Encoded | dict[str, Any]:
+def find(broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]) -> Encoded | Answer:
     """One asked topic, by name or by id."""
-    topic_id = one.topic_id if request.version >= 10 else NO_ID
     try:
-        if not by_name(one, request):
-            return described(broker, broker.image.topic_by_id(topic_id), request)
+        if not by_name(one):
+            return described(broker, broker.image.topic_by_id(one.topic_id), request)
         if one.name in failed:
             raise failed[one.name]
         if one.name not in broker.image.topics:
             controller.check_topic_name(one.name)
         return described(broker, broker.image.topic(one.name), request)
     except KafkaError as error:
-        name = one.name if by_name(one, request) else None if request.version >= 12 else ""
-        internal = name in INTERNAL_TOPICS
-        return {
-            "error_code": error.error, "name": name, "topic_id": topic_id, "is_internal": internal, "partitions": [],
-        }  # fmt: skip
+        name = one.name if by_name(one) else None if request.version >= 12 else ""
+        named = {"name": name, "topic_id": one.topic_id, "is_internal": name in INTERNAL_TOPICS}
+        return {"error_code": error.error, **named, "partitions": []}
 
 
 def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
-    """A topic that exists; encoded once until the image changes, because every client that starts asks for it, and a
-    topic of many partitions takes long.
-    """
+    """A topic that exists. Encoded once for an image: every client that starts asks, and many partitions take long."""
     key = topic.name, request.version, request.body.include_topic_authorized_operations
     if key not in broker.descriptions:
         schema = messages.API[request.api].response
@@ -117,9 +101,7 @@ def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
     return broker.descriptions[key]
 
 
-def topic_fields(
-    broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
-) -> dict[str, Any]:
+def topic_fields(broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int) -> Answer:
     """A topic with these partitions of it."""
     live = {one.broker_id for one in broker.image.live_brokers()}
     described = [
@@ -143,43 +125,43 @@ def topic_fields(
     }
 
 
-def reachable(
-    broker: Broker, request: Call, with_fenced: bool = False
-) -> Iterator[tuple[BrokerRegistration, dict[str, Any]]]:
+def reachable(broker: Broker, request: Call, fenced: bool = False) -> Iterator[tuple[BrokerRegistration, Answer]]:
     """Brokers by id, with their addresses for the listener that the client came through."""
     for _, one in sorted(broker.image.brokers.items()):
         endpoint = one.endpoints.get(request.client.listener)
-        if endpoint and (with_fenced or not one.fenced):
+        if endpoint and (fenced or not one.fenced):
             yield one, {"host": endpoint[0], "port": endpoint[1], "rack": one.rack}
 
 
-def cluster_fields(broker: Broker, request: Call, brokers: list[dict[str, Any]]) -> dict[str, Any]:
-    """The cluster, as Metadata and DescribeCluster tell it."""
-    asked = request.body.include_cluster_authorized_operations
+def cluster_fields(broker: Broker, request: Call, brokers: list[Answer]) -> Answer:
+    """The cluster, as Metadata and DescribeCluster tell it. As its controller a broker that clients can reach, as in
+    KRaft: the active controller if it is one of them.
+    """
+    asked, controller = request.body.include_cluster_authorized_operations, broker.quorum.leader_id
+    there = [one.broker_id for one, _ in reachable(broker, request)]
     return {
         "cluster_id": broker.cluster_id,
-        "controller_id": broker.quorum.leader_id,
+        "controller_id": controller if controller in there else min(there, default=-1),
         "brokers": brokers,
         "cluster_authorized_operations": CLUSTER_OPERATIONS if asked else NOT_ASKED,
     }
 
 
-def describe_cluster(broker: Broker, request: Call, now: Now) -> dict[str, Any]:
+def describe_cluster(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeCluster (KIP-700, KIP-919): the cluster's id, its controller and its brokers.
 
     The controller shown is a broker that clients can reach, as in KRaft. Versions: 0 to 2; 1 tells brokers from
     controllers (this listener knows brokers), 2 shows fenced brokers on demand.
     """
     body = request.body
-    if request.version >= 1 and body.endpoint_type != BROKERS:
+    if body.endpoint_type != BROKERS:
         if body.endpoint_type == CONTROLLERS:
             why = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
             raise KafkaError(Error.MISMATCHED_ENDPOINT_TYPE, why)
         raise KafkaError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {body.endpoint_type}")
-    with_fenced = request.version >= 2 and body.include_fenced_brokers
     brokers = [
         {"broker_id": one.broker_id, "is_fenced": one.fenced, **address}
-        for one, address in reachable(broker, request, with_fenced)
+        for one, address in reachable(broker, request, body.include_fenced_brokers)
     ]
     return cluster_fields(broker, request, brokers) | {"endpoint_type": BROKERS}
 
@@ -224,7 +206,51 @@ def described_from(broker: Broker, name: str, first: int, limit: int) -> tuple[d
     numbers = [number for number in topic.partitions if number >= first]
     shown = {number: topic.partitions[number] for number in numbers[:limit]}
     answer = topic_fields(broker, topic, shown, TOPIC_OPERATIONS)
-    for partition in answer["partitions"]:
-        # eligible leader replicas: none as long as the ISR is not below min.insync.replicas
-        partition |= {"eligible_leader_replicas": [], "last_known_elr": []}
+    for told, partition in zip(answer["partitions"], shown.values(), strict=True):
+        told["eligible_leader_replicas"] = list(partition.eligible_leader_replicas)
+        told["last_known_elr"] = list(partition.last_known_elr)
     return answer, min(limit, len(numbers)), len(numbers) <= limit
+
+
+def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """FindCoordinator (KIP-98, KIP-699): which broker coordinates a group or a transactional id.
+
+    The group's name chooses a partition of `__consumer_offsets`, a transactional id one of `__transaction_state`, and
+    whoever leads that partition is the coordinator. The topic is made when somebody asks for the first time. Versions:
+    0 to 6; 1 adds the key type, 4 asks for many keys in one request, 6 adds share groups (refused).
+    """
+    body = request.body
+    kind = body.key_type if request.version >= 1 else GROUP
+    keys = body.coordinator_keys if request.version >= 4 else [body.key]
+    if kind not in (GROUP, TRANSACTION):
+        return shaped(request, [refused(key, Error.INVALID_REQUEST, f"Unsupported key type {kind}") for key in keys])
+    coordinator = broker.groups if kind == GROUP else broker.transactions
+
+    def find(key: str) -> Answer:
+        """The leader of the key's partition."""
+        partitions = coordinator.topic.partitions if coordinator.topic else {}
+        leader = partitions[partition_for(key, len(partitions))].leader if partitions else NO_LEADER
+        endpoints = {} if leader == NO_LEADER else broker.image.brokers[leader].endpoints
+        if request.client.listener not in endpoints:
+            return refused(key, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE.message)
+        host, port = endpoints[request.client.listener]
+        found = {"key": key, "node_id": leader, "host": host, "port": port}
+        return found | {"error_code": Error.NONE, "error_message": ""}
+
+    def answer() -> Answer:
+        return shaped(request, [find(key) for key in keys])
+
+    if coordinator.topic is not None:
+        return answer()
+    return broker.control.create([coordinator.creation()], now, answer)
+
+
+def refused(key: str, error: Error, message: str) -> Answer:
+    return {"key": key, "error_code": error, "error_message": message, "node_id": -1, "host": "", "port": -1}
+
+
+def shaped(request: Call, coordinators: list[Answer]) -> Answer:
+    """One coordinator before version 4, many from there on."""
+    if request.version >= 4:
+        return {"coordinators": coordinators}
+    return {name: value for name, value in coordinators[0].items() if name != "key"}

@@ -2,8 +2,6 @@
 what administrators ask about nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -40,10 +38,10 @@ def of_quorum(broker: Broker, request: Call, answer: Callable[[Message], Answer]
     body = request.body
     if body.cluster_id is not None and body.cluster_id != broker.cluster_id:
         raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-    [topic] = body.topics or [None]
-    if topic is None or getattr(topic, field) != METADATA_TOPIC or len(topic.partitions) != 1:
+    partitions = [each for topic in body.topics for each in topic.partitions]
+    if [getattr(topic, field) for topic in body.topics] != [METADATA_TOPIC] or len(partitions) != 1:
         raise KafkaError(Error.INVALID_REQUEST)
-    return {"topics": [{field: METADATA_TOPIC, "partitions": [answer(topic.partitions[0])]}]}
+    return {"topics": [{field: METADATA_TOPIC, "partitions": [answer(partitions[0])]}]}
 
 
 def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
@@ -92,9 +90,7 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
 
 
 def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
-    """AlterPartition (KIP-497): leaders name the replicas that are in sync. Each partition has its own verdict.
-    Version 3.
-    """
+    """AlterPartition (KIP-497): leaders name the replicas in sync; each partition has its own verdict. Version 3."""
     body, image, value = request.body, broker.image, broker.controller.topic_value
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
@@ -145,7 +141,7 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
     answer: Answer = {"partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
     answer["high_watermark"] = quorum.high_watermark
     answer["current_voters"] = [shown(node, followers[node]) for node in replica.partition.replicas]
-    answer["observers"] = [shown(node, known) for node, known in sorted(quorum.observers.items())]
+    answer["observers"] = [shown(*each) for each in sorted(quorum.observers.items())]
     nodes = [
         {"node_id": node, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]}
         for node, (host, port) in broker.config.peers.items() if node in replica.partition.replicas
@@ -154,9 +150,7 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
 
 
 def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
-    """UnregisterBroker (KIP-631): a broker that is gone for good is forgotten. One that lives registers again.
-    Version: 0.
-    """
+    """UnregisterBroker (KIP-631): a broker gone for good is forgotten; one that lives registers again. Version 0."""
     broker_id = request.body.broker_id
     if broker_id not in broker.image.brokers:
         raise KafkaError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")

@@ -1,14 +1,12 @@
 """Where the records of a partition begin and end: by time, by leader epoch; and a new beginning."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
 from minikafka.broker.calls import Broker, Call, by_topic, judged
 from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS
-from minikafka.cluster.waiting import Answer
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.unpacking import Allowance
 
@@ -57,8 +55,7 @@ def look_up(broker: Broker, request: Call, topic: str, partition: Any, allowance
 
 def offset_for(broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch), or NOTHING."""
-    epoch = partition.current_leader_epoch if request.version >= 4 else -1
-    replica = broker.replicas.leader(topic, partition.partition_index, epoch)
+    replica = broker.replicas.leader(topic, partition.partition_index, partition.current_leader_epoch)
     end = replica.last_stable_offset if request.body.isolation_level == READ_COMMITTED else replica.high_watermark
     if partition.timestamp == LATEST:
         if replica.high_watermark_lags:  # KIP-207: a new leader may not know yet what counts, and nothing goes back
@@ -93,12 +90,13 @@ def ends_of_epochs(broker: Broker, request: Call, now: Now) -> Answer:
     return {"topics": by_topic(request.body.topics, "topic", lambda each: {"partition": each.partition}, end)}
 
 
-def delete_records(broker: Broker, request: Call, now: Now) -> Answer:
+def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """DeleteRecords (KIP-107): forget all records before an offset.
 
     The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE. Whole segments below it are deleted from
     disk, here at once, by Apache Kafka with the next pass of retention. Offset -1 means the high watermark, beyond
-    which nothing can be deleted. Versions: 0 to 2, the same fields; 2 is flexible.
+    which nothing can be deleted. The answer waits until all replicas on live brokers have forgotten them too. Versions:
+    0 to 2, the same fields; 2 is flexible.
     """
 
     def delete(topic: Any, asked: Any) -> Answer:
@@ -109,6 +107,28 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer:
     def named(asked: Any) -> Answer:
         return {"partition_index": asked.partition_index, "low_watermark": -1}
 
-    answer = {"topics": by_topic(request.body.topics, "name", named, delete)}
+    topics = by_topic(request.body.topics, "name", named, delete)
     broker.replicas.changed(now)
-    return answer
+    rows = [(topic["name"], row) for topic in topics for row in topic["partitions"] if row["error_code"] == Error.NONE]
+    leaders = [broker.replicas.leader(name, row["partition_index"]) for name, row in rows]
+    pending = [(leader, leader.leader_epoch, row) for leader, (_, row) in zip(leaders, rows, strict=True)]
+
+    def attempt(wait: Wait | None, now: Now, expired: bool) -> Answer | None:
+        live = {each.broker_id for each in broker.image.live_brokers()}
+        for each in pending.copy():
+            replica, epoch, row = each
+            low_watermark = replica.low_watermark(live)
+            if not replica.is_leader or replica.leader_epoch != epoch:
+                row.update(low_watermark=-1, error_code=Error.NOT_LEADER_OR_FOLLOWER)
+            elif low_watermark >= row["low_watermark"]:  # what was meant
+                row["low_watermark"] = low_watermark
+            elif expired:
+                row["error_code"] = Error.REQUEST_TIMED_OUT
+            else:
+                continue
+            pending.remove(each)
+        return None if pending else {"topics": topics}
+
+    keys = [("log_start", replica.log.topic, replica.log.partition) for replica in leaders]
+    deadline_ms = now.monotonic_ms + request.body.timeout_ms
+    return attempt(None, now, False) or Wait([*keys, ("metadata",)], deadline_ms, attempt)

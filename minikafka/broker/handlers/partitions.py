@@ -2,9 +2,7 @@
 that are good are decided together. And the folders that hold a broker's logs: it has one here.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from minikafka.broker.calls import Broker, Call, judged
@@ -13,10 +11,11 @@ from minikafka.cluster import controller, leadership
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import nested
 
 ELECTIONS = {0: leadership.PREFERRED, 1: leadership.UNCLEAN}  # ElectionType
 
-Verdicts = dict[str, list[Answer]]
+Row = tuple[str, Answer]  # topic, one partition's
 
 
 def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -37,11 +36,10 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         asked = [(name, number) for name, number, _ in image.all_partitions()]
     else:
         asked = [(topic.topic, number) for topic in body.topic_partitions for number in topic.partitions]
-    by_topic = verdicts(asked, verdict, "partition_id")
-    if body.topic_partitions is None:
-        unneeded = Error.ELECTION_NOT_NEEDED
-        by_topic = {topic: [row for row in rows if row["error_code"] != unneeded] for topic, rows in by_topic.items()}
-    answer = [{"topic": topic, "partition_result": rows} for topic, rows in by_topic.items()]
+    answer = nested(verdicts(asked, verdict, "partition_id"), "topic", "partition_result")
+    for topic in answer if body.topic_partitions is None else ():
+        rows = topic["partition_result"]
+        topic["partition_result"] = [row for row in rows if row["error_code"] != Error.ELECTION_NOT_NEEDED]
     return broker.controller.decide(records, now, lambda: {"replica_election_results": answer})
 
 
@@ -62,34 +60,30 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         records.append(controller.reassign(image, topic, number, target, broker.controller.topic_value))
         return {}
 
-    by_topic = verdicts(targets, verdict, "partition_index")
     answer = {
         "allow_replication_factor_change": body.allow_replication_factor_change,
-        "responses": [{"name": topic, "partitions": rows} for topic, rows in by_topic.items()],
+        "responses": nested(verdicts(targets, verdict, "partition_index")),
     }
     return broker.controller.decide([record for record in records if record], now, lambda: answer)
 
 
-def verdicts(asked: Iterable[tuple[str, int]], verdict: Callable[[str, int], Answer], number_field: str) -> Verdicts:
-    """By topic, what is answered for each partition."""
-    by_topic: Verdicts = {}
+def verdicts(asked: Iterable[tuple[str, int]], verdict: Callable[[str, int], Answer], number: str) -> Iterator[Row]:
+    """What is answered for each partition. number: the field that names it."""
     for at in asked:
-        row = judged({number_field: at[1], "error_message": None}, partial(verdict, *at), say_why=True)
-        by_topic.setdefault(at[0], []).append(row)
-    return by_topic
+        yield at[0], judged({number: at[1], "error_message": None}, partial(verdict, *at), say_why=True)
 
 
 def list_reassignments(broker: Broker, request: Call, now: Now) -> Answer:
     """ListPartitionReassignments (KIP-455): what is on its way. Version 0."""
     asked = request.body.topics
     wanted = None if asked is None else {(topic.name, number) for topic in asked for number in topic.partition_indexes}
-    topics: Verdicts = {}
+    rows: list[Row] = []
     for name, number, partition in broker.image.all_partitions():
         if partition.is_reassigning and (wanted is None or (name, number) in wanted):
             fields = ("replicas", "adding_replicas", "removing_replicas")
-            row = {field: list(getattr(partition, field)) for field in fields}
-            topics.setdefault(name, []).append({"partition_index": number, **row})
-    return {"topics": [{"name": name, "partitions": rows} for name, rows in topics.items()]}
+            lists = {field: list(getattr(partition, field)) for field in fields}
+            rows.append((name, {"partition_index": number, **lists}))
+    return {"topics": nested(rows)}
 
 
 def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
@@ -100,20 +94,16 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     """
     asked = request.body.topics
     wanted = None if asked is None else {(one.topic, number) for one in asked for number in one.partitions}
-    topics: dict[str, list[Answer]] = {}
+    rows: list[Row] = []
     for (topic, number), replica in sorted(broker.replicas.replicas.items()):
         if wanted is None or (topic, number) in wanted:
             size_bytes, lag = replica.log.size_bytes, replica.log.log_end_offset - replica.high_watermark
-            found = {"partition_index": number, "partition_size": size_bytes, "offset_lag": max(lag, 0)}
-            topics.setdefault(topic, []).append(found)
-    listed = [{"name": topic, "partitions": partitions} for topic, partitions in topics.items()]
-    return {"results": [{"error_code": Error.NONE, "log_dir": broker.log_dir, "topics": listed}]}
+            rows.append((topic, {"partition_index": number, "partition_size": size_bytes, "offset_lag": max(lag, 0)}))
+    return {"results": [{"error_code": Error.NONE, "log_dir": broker.log_dir, "topics": nested(rows)}]}
 
 
 def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
-    """AlterReplicaLogDirs (KIP-113): LOG_DIR_NOT_FOUND for any folder but the one where the replica is. Versions: 1 and
-    2, the same fields.
-    """
+    """AlterReplicaLogDirs (KIP-113): LOG_DIR_NOT_FOUND for any other folder. Versions: 1 and 2, the same fields."""
 
     def verdict(path: str, topic: str, number: int) -> Error:
         if path != broker.log_dir:

@@ -14,8 +14,6 @@ older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd
 to abort its transaction, since 12 partitions join it of themselves (KIP-890); 13 names topics by id (KIP-516).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,10 +25,10 @@ from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.storage.log import Appended, Log
-from minikafka.wire.crc import Buffer
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
+from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BATCH_OVERHEAD, BatchHeader, read_header, recompressed
 from minikafka.wire.unpacking import Allowance
 
@@ -42,7 +40,7 @@ ADMIN_CLIENT_ID = "__admin_client"  # the one client that Apache Kafka lets writ
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
-def handle(broker: Broker, request: Call, now: Now) -> dict[str, Any] | Wait | None:
+def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
     body = request.body
     joining = join_first(broker, request, now) if body.transactional_id is not None else None
     if joining is not None:
@@ -93,7 +91,7 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
     return broker.joins.before_appending(body, producer, logs, adds, knows_abortable, now)
 
 
-def answered(broker: Broker, request: Call, topics: list[dict[str, Any]]) -> dict[str, Any]:
+def answered(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
     """The whole answer, with the leaders of the partitions that this node does not lead."""
     if request.version < CURRENT_LEADERS:
         return {"responses": topics}
@@ -105,15 +103,13 @@ def answered(broker: Broker, request: Call, topics: list[dict[str, Any]]) -> dic
 
 
 class Promise(NamedTuple):
-    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first.
-    refuse: the fields of the answer if that fails.
-    """
+    """acks=all: the records of one partition's answer, up to this offset, are to be on all in-sync replicas first."""
 
     replica: Replica
     leader_epoch: int
     next_offset: int
-    answer: dict[str, Any]
-    refuse: Callable[[KafkaError], dict[str, Any]]
+    answer: Answer
+    refuse: Callable[[KafkaError], Answer]  # the fields of the answer if that fails
 
     @property
     def is_kept(self) -> bool:
@@ -131,16 +127,13 @@ class Promise(NamedTuple):
 
 
 def replicated(
-    pending: list[Promise],
-    deadline_ms: int,
-    tell: Callable[[Replica, int, dict[str, Any]], None],
-    answer: Callable[[], dict[str, Any]],
+    pending: list[Promise], deadline_ms: int, tell: Callable[[Replica, int, Answer], None], answer: Callable[[], Answer]
 ) -> Wait:
     """The answer waits until the high watermarks have passed what was appended; at the deadline the others hear
     REQUEST_TIMED_OUT, though their records may still come to count. tell: hears of each promise's end.
     """
 
-    def attempt(wait: Wait, now: Now, expired: bool) -> dict[str, Any] | None:
+    def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
         still = []
         for promise in pending:
             if not promise.is_kept:
@@ -158,7 +151,7 @@ def replicated(
 
 def produce(
     broker: Broker, request: Call, topic: str | None, partition: Any, now: Now, allowance: Allowance
-) -> tuple[dict[str, Any], Promise | None]:
+) -> tuple[Answer, Promise | None]:
     """One partition of a request: its answer's fields, and what must become true before they are."""
     try:
         replica, appended, append_time_ms = append(broker, request, topic, partition, now, allowance)
@@ -184,7 +177,7 @@ def produce(
     return answer, Promise(replica, replica.leader_epoch, appended.last_offset + 1, answer, refuse)
 
 
-def tell(replica: Replica, last_offset: int, answer: dict[str, Any]) -> None:
+def tell(replica: Replica, last_offset: int, answer: Answer) -> None:
     """What the producer of these records hears, where more than this node knows them."""
     if replica.log.trace and telling.is_followed(replica):
         error = Error(answer["error_code"]).name
@@ -218,11 +211,8 @@ def append(
     duplicate = replica.log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if broker.trace:
-            broker.trace.emit(
-                "DuplicateRecognized",
-                topic=topic, partition=partition.index, base_offset=duplicate.base_offset,
-                last_offset=duplicate.last_offset,
-            )  # fmt: skip
+            offsets: dict[str, Any] = {"base_offset": duplicate.base_offset, "last_offset": duplicate.last_offset}
+            broker.trace.emit("DuplicateRecognized", topic=topic, partition=partition.index, **offsets)
         return replica, duplicate, duplicate.max_timestamp
     records = partition.records
     if replica.log.config.compression_type not in ("producer", batch.compression):
@@ -263,7 +253,7 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
     return batch
 
 
-def refusal(index: int, error: KafkaError) -> dict[str, Any]:
+def refusal(index: int, error: KafkaError) -> Answer:
     """What Kafka answers for a partition that was not appended to."""
     blamed = error.blamed if isinstance(error, RefusedRecords) else {}
     return {

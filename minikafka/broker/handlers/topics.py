@@ -1,17 +1,12 @@
-"""Topics come, grow and go. Each topic of a request has its own verdict: one bad topic does not stop the others, and
-those that are good are decided together.
-"""
-
-from __future__ import annotations
+"""Topics come, grow and go. Each topic of a request has its own verdict; those that are good are decided together."""
 
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, judged
-from minikafka.broker.config import Source, check_topic_configs, show
-from minikafka.broker.config_tables import TOPIC_CONFIGS
+from minikafka.broker.calls import Broker, Call, each_judged, judged
+from minikafka.broker.config import TOPIC_CONFIGS, Source, check_topic_configs, show
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, TOPIC_RESOURCE, MetadataRecord, Topic
@@ -25,8 +20,7 @@ EXCESSIVE = "Excessively large number of partitions per request."
 def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
 
-    -1 for partitions or replication factor means the broker's default. Versions: 2 to 7; 5 adds the resulting configs
-    to the answer, 7 the topic id.
+    -1 partitions or replicas means the broker's default. Versions: 2 to 7; 5 answers the resulting configs, 7 the id.
     """
     body = request.body
     by_default = broker.config["num.partitions"]
@@ -42,8 +36,7 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     def verdict(topic: Any) -> Answer:
         if partitions > controller.MAX_PARTITIONS_PER_REQUEST:
             raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
-        if topics > controller.MAX_TOPICS_PER_REQUEST:
-            most = controller.MAX_TOPICS_PER_REQUEST
+        if topics > (most := controller.MAX_TOPICS_PER_REQUEST):
             raise KafkaError(Error.POLICY_VIOLATION, f"A request may create at most {most} topics.")
         if topic.name == METADATA_TOPIC:
             raise KafkaError(Error.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
@@ -74,8 +67,8 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
             raise KafkaError(Error.INVALID_REQUEST, "Duplicate topic name.")
         return verdict(topic)
 
-    named = {topic.name: ({"name": topic.name, "error_message": None}, partial(once, topic)) for topic in topics}
-    return [judged(*each, say_why=True) for each in named.values()]
+    by_name = {topic.name: topic for topic in topics}
+    return each_judged(by_name.values(), lambda each: {"name": each.name, "error_message": None}, once, say_why=True)
 
 
 def place(broker: Broker, topic: Any) -> controller.Placement:
@@ -146,10 +139,8 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     A topic is gone for all clients at once; its files are renamed first and removed in the background. Versions: 1 to
     6; 5 adds an error message, 6 names topics by id or name.
     """
-    if request.version >= 6:
-        asked = Counter((one.name, one.topic_id) for one in request.body.topics)
-    else:
-        asked = Counter((name, NO_ID) for name in request.body.topic_names)
+    old = [(name, NO_ID) for name in request.body.topic_names]  # of versions before 6
+    asked = Counter([*old, *((one.name, one.topic_id) for one in request.body.topics)])
 
     def found(name: str | None, topic_id: bytes, times: int) -> Answer:
         topic = find(broker, name, topic_id, times)

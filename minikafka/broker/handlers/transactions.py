@@ -4,8 +4,6 @@ administrators ask about transactions.
 Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Broker, Call, by_topic, judged
@@ -56,7 +54,7 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     had them. Versions: 0 to 5; 2 is flexible, 3 brings the id and epoch that the producer has.
     """
     body = request.body
-    if body.transactional_id == "" or (request.version >= 3 and (body.producer_id < 0) != (body.producer_epoch < 0)):
+    if body.transactional_id == "" or (body.producer_id < 0) != (body.producer_epoch < 0):
         raise KafkaError(Error.INVALID_REQUEST)
     if body.transactional_id is None:
         producer_id = broker.control.next_producer_id(now)
@@ -70,7 +68,7 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     producer_id = new_producer_id(broker, body.transactional_id, now)
     if isinstance(producer_id, Wait):
         return producer_id
-    expected = (body.producer_id, body.producer_epoch) if request.version >= 3 and body.producer_id >= 0 else None
+    expected = (body.producer_id, body.producer_epoch) if body.producer_id >= 0 else None
     of = body.transactional_id, body.transaction_timeout_ms, expected, producer_id
     return broker.transactions.ask(of[0], lambda transactions, _, now: transactions.init(*of, now), now)
 
@@ -150,9 +148,7 @@ def joining(
 
 
 def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
-    """AddOffsetsToTxn (KIP-98): the partition of a group's offsets joins, though the topic may not be made yet.
-    Versions: 0 to 4; 3 is flexible.
-    """
+    """AddOffsetsToTxn (KIP-98): a partition of group offsets joins, made or not. Versions: 0 to 4; 3 is flexible."""
     body = request.body
     partition = frozenset({(OFFSETS_TOPIC, broker.groups.partition(body.group_id))})
     return joining(broker, (body.transactional_id, body.producer_id, body.producer_epoch), partition, 0, now)

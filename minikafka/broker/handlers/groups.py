@@ -1,19 +1,22 @@
-"""What members of groups ask their coordinator: the classic protocol's four requests, and KIP-848's one."""
+"""What members of groups ask their coordinator (the classic protocol, KIP-848's), and what tools ask about groups."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, each_judged
 from minikafka.broker.handlers import features
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Wait
+from minikafka.cluster.waiting import Answer, Wait, all_of
+from minikafka.coordinators.classic_group import ClassicGroup
+from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.server_assignors import assignor_names
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error, KafkaError
 
 NO_GENERATION = -1
+# AclOperation codes that a group knows: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS.
+GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+
+
+# -- of members
 
 
 def join(broker: Broker, request: Call, now: Now) -> Wait:
@@ -31,14 +34,14 @@ def join(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(body.group_id, lambda groups, wait, now: groups.join(wait, *told, now), now)
 
 
-def refuse_join(request: Call, error: KafkaError) -> dict[str, Any]:
+def refuse_join(request: Call, error: KafkaError) -> Answer:
     unforeseen = error.error is Error.UNKNOWN_SERVER_ERROR
     return shape_join(request, {"error_code": error.error, "member_id": "" if unforeseen else request.body.member_id})
 
 
-def shape_join(request: Call, answer: dict[str, Any]) -> dict[str, Any]:
+def shape_join(request: Call, answer: Answer) -> Answer:
     """The fields that a refusal has no news about; before version 7 the protocol's name can't be null."""
-    whole = {"generation_id": NO_GENERATION, "protocol_name": None, "leader": "", "members": []} | answer
+    whole: Answer = {"generation_id": NO_GENERATION, "protocol_name": None, "leader": "", "members": []} | answer
     if request.version < 7:
         whole["protocol_name"] = whole["protocol_name"] or ""
     return whole
@@ -65,7 +68,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(request.body.group_id, lambda groups, *_: groups.heartbeat(request.body), now)
 
 
-def refuse_heartbeat(request: Call, error: KafkaError) -> dict[str, Any]:
+def refuse_heartbeat(request: Call, error: KafkaError) -> Answer:
     """While the coordinator loads, a heartbeat is fine: nobody is thrown out meanwhile."""
     return {"error_code": Error.NONE if error.error is Error.COORDINATOR_LOAD_IN_PROGRESS else error.error}
 
@@ -80,7 +83,7 @@ def leave(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(body.group_id, lambda groups, *_: groups.leave(body, request.version), now)
 
 
-def refuse_leave(request: Call, error: KafkaError) -> dict[str, Any]:
+def refuse_leave(request: Call, error: KafkaError) -> Answer:
     if error.error is not Error.UNKNOWN_MEMBER_ID or request.version < 3:
         return {"error_code": error.error}
     unknown = [
@@ -105,3 +108,82 @@ def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     if not body.member_id:  # version 0 only
         body.member_id = uuid_text(broker.random_uuid())
     return broker.groups.ask(body.group_id, lambda groups, _, now: groups.consumer_heartbeat(body, client, now), now)
+
+
+# -- of tools
+
+
+def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
+    """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
+
+    Subscriptions are shown while the group is stable, shares always (the last ones). A group that isn't there is Dead,
+    since 6 with GROUP_ID_NOT_FOUND (KIP-1043). Version 3 adds authorized operations, 4 instance ids, 5 is flexible.
+    """
+
+    def one(group_id: str) -> Answer:
+        try:
+            group: Answer = broker.groups.state(group_id).describe(group_id, ClassicGroup)
+        except KafkaError as error:
+            if error.error is not Error.GROUP_ID_NOT_FOUND:
+                return {"group_id": group_id, "error_code": error.error}
+            group = {"group_id": group_id, "group_state": "Dead"}
+            if request.version >= 6:
+                return group | {"error_code": error.error, "error_message": error.message}
+        return group | operations(request)
+
+    return {"groups": [one(group_id) for group_id in request.body.groups]}
+
+
+def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
+    """ConsumerGroupDescribe (KIP-848): groups of the consumer protocol, with each member's share now and in the end.
+
+    A classic group reads as GROUP_ID_NOT_FOUND; clients then try DescribeGroups. Version 1 adds the members' kinds.
+    """
+
+    def shown(group_id: str) -> Answer:
+        return broker.groups.state(group_id).describe(group_id, ConsumerGroup) | operations(request)
+
+    return {"groups": each_judged(request.body.group_ids, lambda name: {"group_id": name}, shown, say_why=True)}
+
+
+def operations(request: Call) -> Answer:
+    return {"authorized_operations": GROUP_OPERATIONS} if request.body.include_authorized_operations else {}
+
+
+def list_groups(broker: Broker, request: Call, now: Now) -> Answer:
+    """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.
+
+    Filters by state and by type ignore upper and lower case; a client asks every broker and puts the answers together.
+    Version 3 is flexible, 4 filters by state, 5 by type.
+    """
+    states = {state.strip().lower() for state in request.body.states_filter}
+    types = {kind.strip().lower() for kind in request.body.types_filter}
+    found = [
+        {
+            "group_id": group.group_id,
+            "protocol_type": group.protocol_type or "",
+            "group_state": group.state_name,
+            "group_type": group.type,
+        }
+        for groups in broker.groups.loaded()
+        for group in groups.groups.values()
+        if (not states or group.state_name.lower() in states) and (not types or group.type in types)
+    ]
+    return {"groups": found}
+
+
+def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """DeleteGroups (KIP-229): groups and their committed offsets go.
+
+    Only an empty group can be deleted (NON_EMPTY_GROUP). Each group has its own verdict. Version 2 is flexible.
+    """
+    deletions = {
+        group_id: broker.groups.ask(group_id, lambda groups, *_, name=group_id: groups.delete(name), now)
+        for group_id in dict.fromkeys(request.body.groups_names)
+    }
+
+    def answer() -> Answer:
+        errors = {name: Error.NONE if each.error is None else each.error.error for name, each in deletions.items()}
+        return {"results": [{"group_id": name, "error_code": error} for name, error in errors.items()]}
+
+    return all_of([*deletions.values()], answer)

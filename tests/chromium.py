@@ -1,0 +1,19 @@
+"""The system's Chromium: Playwright's own can't be fetched everywhere."""
+
+import shutil
+from contextlib import contextmanager
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu"]
+
+
+@contextmanager
+def running_chromium():
+    """A Playwright browser, closed at the end. Playwright is asked for here, so that tests can skip without it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,118 @@
+"""What lesson 10 claims about failover, on three brokers of both kinds that are killed, stopped and started again.
+
+Broker 1 is the only controller, so that both others may be away.
+"""
+
+import itertools
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.course.processes import (
+    BOTH,
+    NOBODY,
+    PATIENCE_SECONDS,
+    PREFERRED,
+    PROPERTIES,
+    UNCLEAN,
+    running,
+    sent,
+    wait_for,
+)
+
+pytestmark = pytest.mark.timeout(1200)
+
+NUMBERS = itertools.count()
+ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}
+SESSION_SECONDS = int(PROPERTIES["broker.session.timeout.ms"]) / 1000
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def brokers(request):
+    with running(request.param, ROLES) as nodes:
+        yield nodes
+
+
+def wrote(brokers, topic, value):
+    """Its offset, when it is acknowledged to a new producer with acks=all."""
+    with closing(brokers.producer(acks="all")) as producer:
+        return sent(producer, topic, value)
+
+
+@pytest.fixture
+def topic(brokers):
+    """A topic with replicas on 2 and 3, led by 2, both in sync; it has the record `created`."""
+    name = f"orders-{next(NUMBERS)}"
+    brokers.create(name, 2, 3)
+    assert wrote(brokers, name, b"created") == 0
+    return name
+
+
+def test_after_kill_9_nobody_leads_until_the_session_is_over_and_nothing_moves_back_until_it_is_asked_for(
+    brokers, topic
+):
+    brokers.kill(2)
+    assert wait_for(lambda: brokers.described(topic) == (3, [3])) > SESSION_SECONDS / 2
+    assert wrote(brokers, topic, b"paid") == 1
+    brokers.start(2)
+    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    assert brokers.described(topic)[0] == 3
+    brokers.elect(PREFERRED, topic)
+    wait_for(lambda: brokers.described(topic) == (2, [2, 3]))
+    assert brokers.read(topic) == [b"created", b"paid"]
+
+
+def test_a_clean_stop_hands_over_before_the_broker_ends(brokers, topic):
+    brokers.stop(2)
+    took_s = wait_for(lambda: brokers.described(topic)[0] == 3)
+    assert took_s < SESSION_SECONDS / 2 or brokers[2].process.poll() is None
+    assert brokers[2].process.wait(PATIENCE_SECONDS) in (0, 143)
+    assert wrote(brokers, topic, b"paid") == 1
+    brokers.start(2)
+    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+
+
+def test_a_producer_carries_on_when_the_leader_changes(brokers, topic):
+    """The first leader goes by kill -9, the next by a clean stop. The client is librdkafka: kafka-python 3.0's producer
+    may try for ever to reach a leader that is no broker any more (UnknownBrokerIdError).
+    """
+    producer, offsets = Producer({"bootstrap.servers": brokers.bootstrap, "acks": "all", "log_level": 0}), []
+
+    def send(value):
+        producer.produce(topic, value, on_delivery=lambda error, message: offsets.append(message.offset()))
+        assert producer.flush(PATIENCE_SECONDS) == 0
+
+    send(b"before")
+    brokers.kill(2)
+    send(b"killed")
+    brokers.start(2)
+    wait_for(lambda: brokers.described(topic) == (3, [2, 3]))
+    brokers.stop(3)
+    send(b"stopped")
+    assert offsets == [1, 2, 3]
+    brokers[3].process.wait(PATIENCE_SECONDS)
+    brokers.start(3)
+    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    assert brokers.read(topic) == [b"created", b"before", b"killed", b"stopped"]
+
+
+def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_election_loses_them(brokers, topic):
+    """KIP-966: 2 was the last in sync, so it stays eligible, and 3 doesn't become so by coming back."""
+    brokers.kill(3)
+    wait_for(lambda: brokers.described(topic) == (2, [2]))
+    assert wrote(brokers, topic, b"paid") == 1
+    brokers.kill(2)
+    brokers.start(3)
+    wait_for(lambda: brokers.described(topic)[0] == NOBODY)
+    wait_for(lambda: brokers[3].is_ready() and brokers.live() == [1, 3])
+    assert brokers.described(topic)[0] == NOBODY
+    brokers.configure(topic, "unclean.leader.election.enable", "true")
+    brokers.elect(UNCLEAN, topic)
+    wait_for(lambda: brokers.described(topic)[0] == 3)
+    assert wrote(brokers, topic, b"new") == 1, "the offset is given a second time"
+    brokers.start(2)
+    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    brokers.elect(PREFERRED, topic)
+    wait_for(lambda: brokers.described(topic)[0] == 2)
+    assert brokers.read(topic) == [b"created", b"new"], "paid is on no broker any more"
