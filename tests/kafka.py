@@ -3,6 +3,7 @@
 `make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.3.1; MINIKAFKA_KAFKA_JARS names another folder.
 """
 
+import itertools
 import os
 import shutil
 import socket
@@ -17,6 +18,8 @@ from typing import Self
 
 VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
+FIRST_PORT, PORTS, PORTS_EACH = 10_000, 22_000, 100
+_ports = itertools.count()
 SMALL_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -63,11 +66,17 @@ def java_tool(
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listened on a moment ago."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports of the loopback interface that nobody listens on. A JVM takes seconds until it does, so none that a system
+    gives to whoever asks for any: each process of the tests has a hundred of its own.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = FIRST_PORT + (os.getpid() * PORTS_EACH + next(_ports) % PORTS_EACH) % PORTS
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        ports.append(port)
     return ports
 
 

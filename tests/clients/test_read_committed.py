@@ -5,11 +5,12 @@ them. What committed records there are, and in what order, the test knows before
 """
 
 import random
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from minikafka.wire.errors import Error
 from tests.clients.brokers import fresh_name
 from tests.clients.java_tools import JavaTools
 from tests.clients.nodes import BOTH, QUICK, node, without_java
@@ -22,7 +23,13 @@ from tests.soak.kill import RECONNECT
 # These transactions have no coordinator that could say that they are open (KIP-890).
 BY_HAND = {"transaction.partition.verification.enable": "false"}
 PRODUCERS, FIRST_ID, STEPS, SEED = 5, 1000, 300, 98
-SEGMENT_BYTES, KILLS = 3000, 3
+SEGMENT_BYTES, KILLS, NOBODY = 3000, 3, -1
+NOT_YET = {
+    Error.NOT_LEADER_OR_FOLLOWER,
+    Error.NOT_ENOUGH_REPLICAS,
+    Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    Error.REQUEST_TIMED_OUT,
+}
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -63,23 +70,40 @@ class Log:
 
     def append(self, producer):
         """One record, of a transaction or of none."""
-        value, fields = b"%d" % len(self.offsets), {}
-        if producer is not None:
-            sequence = self.sequences.get(producer, 0)
-            fields = {"producer_id": FIRST_ID + producer, "producer_epoch": 0, "base_sequence": sequence}
-            self.sequences[producer] = sequence + 1
+        value = b"%d" % len(self.offsets)
+        if producer is None:
+            fields = self.plain()
+        else:
+            fields = self.numbered(FIRST_ID + producer) | {"transactional": True}
             self.open.setdefault(producer, []).append(value)
-            fields["transactional"] = True
-        told = self.broker.produce(self.topic, batch(value, **fields), transactional_id="by hand")
+        records = batch(value, **fields)
+        told = self.told(lambda: self.broker.produce(self.topic, records, transactional_id="by hand"))
         assert told.error_code == 0
         self.offsets[value] = told.base_offset
+
+    def plain(self):
+        """The producer's fields of a record of no transaction."""
+        return {}
+
+    def numbered(self, producer_id):
+        """The producer's fields of a record that is written once though it is sent twice."""
+        sequence = self.sequences.get(producer_id, 0)
+        self.sequences[producer_id] = sequence + 1
+        return {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+
+    def told(self, ask):
+        """The partition's answer."""
+        return ask()
 
     def end(self, producer, committed):
         topics = [{"name": self.topic, "partition_indexes": [0]}]
         marker = {"producer_id": FIRST_ID + producer, "producer_epoch": 0, "transaction_result": committed}
         marker |= {"coordinator_epoch": 0, "topics": topics}
-        [told] = self.broker.ask("WriteTxnMarkers", 1, markers=[marker]).markers
-        assert told.topics[0].partitions[0].error_code == 0
+        def write():
+            [told] = self.broker.ask("WriteTxnMarkers", 1, markers=[marker]).markers
+            return told.topics[0].partitions[0]
+
+        assert self.told(write).error_code == 0
         self.decided |= dict.fromkeys(self.open.pop(producer), committed)
 
     def delete_before(self, value):
@@ -99,7 +123,10 @@ class Log:
 
 
 class ReplicatedLog(Log):
-    """On three brokers, of which the leader is killed now and then."""
+    """On three brokers, of which the leader is killed now and then.
+
+    On a busy machine one that is not killed may seem gone, too. What was not acknowledged is sent again.
+    """
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -118,17 +145,28 @@ class ReplicatedLog(Log):
             self.broker.close()
             self.find_leader(but_not=self.leader)
 
+    def plain(self):
+        return self.numbered(FIRST_ID + PRODUCERS)
+
+    def told(self, ask):
+        while (told := ask()).error_code in NOT_YET:
+            self.broker.close()
+            self.find_leader(but_not=None)
+        return told
+
     def find_leader(self, but_not):
-        """A connection to the leader, when another than that one is."""
+        """A connection to the leader, when another than that one is, and knows it."""
         while True:
             found = self.admin.list_topics(self.topic, 30)
             self.leader = found.topics[self.topic].partitions[0].leader
-            if self.leader not in (-1, but_not):
-                break
-        node = found.brokers[self.leader]
-        self.broker = Connection(f"{node.host}:{node.port}")
-        while self.broker.fetch(self.topic).error_code != 0:
-            pass  # it hears of it a moment later
+            if self.leader in (NOBODY, but_not):
+                continue
+            node = found.brokers[self.leader]
+            with suppress(OSError, EOFError):
+                self.broker = Connection(f"{node.host}:{node.port}")
+                if self.broker.fetch(self.topic).error_code == 0:
+                    return
+                self.broker.close()
 
 
 @pytest.fixture(scope="module")

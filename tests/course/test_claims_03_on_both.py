@@ -55,6 +55,7 @@ def topic(network):
     admin = KafkaAdminClient(bootstrap_servers=network.bootstrap)
     name = f"orders-{next(NUMBERS)}"
     admin.create_topics({name: {"num_partitions": 1, "replication_factor": 1}})
+    admin.wait_for_topics([name], 60_000)
     admin.close()
     return name
 

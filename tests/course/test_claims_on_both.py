@@ -45,13 +45,14 @@ def bootstrap(request):
 
 @pytest.fixture
 def topic(bootstrap):
-    """Makes a topic of so many partitions and returns its name."""
+    """Makes a topic of so many partitions and returns its name, when the broker has heard of it, too."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
 
     def make(partitions=1, **configs):
         name = f"orders-{next(NUMBERS)}"
         settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
         admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 1, "configs": settings}})
+        admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
         return name
 
     make.admin = admin
