@@ -6,8 +6,9 @@ out every partition that has nothing new. The epoch grows with each request: one
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from minikafka.cluster.replica import Follower, Replica
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 
@@ -36,7 +37,9 @@ Rows = Mapping[FetchKey, Asked]  # of one request
 
 @dataclass(slots=True)
 class Session:
-    """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served."""
+    """by_id: its requests name topics by id (KIP-516). asked: in the order in which partitions are served. settled: of
+    a follower that has what its leader has, and knows that it counts: nothing is to be said while that is as it was.
+    """
 
     session_id: int
     epoch: int
@@ -44,6 +47,7 @@ class Session:
     by_id: bool
     asked: dict[FetchKey, Asked] = field(default_factory=dict)
     told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)  # high watermark, log start offset
+    settled: dict[FetchKey, tuple[Replica, Follower, Any]] = field(default_factory=dict)
 
 
 class FetchSessions:
@@ -81,9 +85,11 @@ class FetchSessions:
         found.used_ms = now_ms
         before = len(found.asked)
         found.asked.update(asked)
+        for key in asked:
+            found.settled.pop(key, None)
         for key in forgotten:
-            found.asked.pop(key, None)
-            found.told.pop(key, None)
+            for what in (found.asked, found.told, found.settled):
+                what.pop(key, None)
         self._count(len(found.asked) - before)
         return list(found.asked.values()), found, True
 

@@ -67,6 +67,19 @@ def test_acks_all_waits_for_a_follower_until_it_is_out_of_the_isr():
     assert kinds(cluster, "IsrShrunk") and kinds(cluster, "IsrExpanded")
 
 
+def test_who_had_nothing_to_fetch_for_long_is_waited_for_as_long_as_anybody_when_it_falls_behind():
+    """replica.lag.time.max.ms counts from the last fetch that asked for the leader's end, though nothing came of it."""
+    lag_ms = 10_000
+    cluster = three(**{"replica.lag.time.max.ms": lag_ms, "broker.session.timeout.ms": 600_000})
+    assert sent(cluster, "a") == [0]
+    cluster.run(seconds=60)
+    cluster.cut(cluster.leader("orders"), followers(cluster)[0])
+    began_ms = cluster.now_ms
+    assert sent(cluster, "b", seconds=60) == [1]
+    assert lag_ms - QUICK["replica.fetch.wait.max.ms"] <= cluster.now_ms - began_ms < 2 * lag_ms
+    assert len(isr(cluster)) == 2
+
+
 def test_when_the_leader_crashes_an_in_sync_replica_leads_in_the_next_epoch_and_nothing_is_lost():
     cluster = three()
     assert sent(cluster, "a") == [0]

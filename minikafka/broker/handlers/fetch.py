@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
-from minikafka.broker.fetch_sessions import AT_ONCE, Asked, FetchKey, news
+from minikafka.broker.fetch_sessions import AT_ONCE, Asked, FetchKey, Session, news
 from minikafka.clock import Now
-from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.metadata import METADATA_TOPIC, Partition
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
@@ -50,32 +50,35 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return {"error_code": error.error, "responses": []}
 
     follower = replica_id(request)
+    rows = unsettled(broker, session, asked, now.monotonic_ms)
     if follower != CONSUMER:
-        for one in asked:
+        for one in rows:
             note_follower(broker, request, follower, one, now)
 
-    def look(expired: bool) -> Answer | int:
+    def look(rows: list[Asked], expired: bool) -> Answer | int:
         """The answer, or how many bytes are missing for one. A small marker makes many bytes of others count."""
-        answers, size_bytes, failed = read(broker, request, asked, follower)
+        answers, size_bytes, failed = read(broker, request, rows, follower)
         failed = failed or (follower != CONSUMER and counts_more(request, answers))
         if not (expired or failed or size_bytes >= body.min_bytes or not asked):
             return 1 if body.isolation_level == READ_COMMITTED else body.min_bytes - size_bytes
         if broker.trace and follower == CONSUMER:
-            tell(broker, asked, answers)
+            tell(broker, rows, answers)
         sent = answers if session is None else news(session, answers, incremental)
+        if session is not None and follower != CONSUMER:
+            settle(broker, session, rows, follower)
         parts = ((topic, answer) for (topic, _), answer in sent.items())
         responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
         nodes = leaders_named(broker, request, answers.values()) if request.version >= NODE_ENDPOINTS else []
         return {"session_id": session.session_id if session else 0, "responses": responses, "node_endpoints": nodes}
 
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-        found = look(expired)
+        found = look(unsettled(broker, session, asked), expired)
         if isinstance(found, int):
             wait.missing_bytes = found
             return None
         return found
 
-    found = look(body.max_wait_ms <= 0)
+    found = look(rows, body.max_wait_ms <= 0)
     if not isinstance(found, int):
         return found
     names = [(topic_name(broker, one.topic), one.partition) for one in asked]
@@ -158,6 +161,37 @@ def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now:
             broker.moved(("log_start", replica.log.topic, one.partition), 0)
         if follower not in replica.partition.isr:  # who leaves it is found by the clock
             broker.isr.look((replica.log.topic, one.partition), replica, now)
+
+
+def unsettled(
+    broker: Broker, session: Session | None, asked: list[Asked], fetched_ms: int | None = None
+) -> list[Asked]:
+    """The partitions of a fetch that must be looked at. Of the others the follower has all, as of this fetch, too."""
+    if session is None or not session.settled:
+        return asked
+    rows, replicas = [], broker.replicas.replicas
+    for key, one in session.asked.items():
+        replica, follower, as_it_was = session.settled.get(key, (None, None, None))
+        if not replica or state(replica) != as_it_was or replicas.get((replica.log.topic, key[1])) is not replica:
+            rows.append(one)
+        elif follower and fetched_ms is not None:
+            follower.caught_up_ms = follower.fetched_ms = fetched_ms
+    return rows
+
+
+def state(replica: Replica) -> tuple[Partition, int, int]:
+    return replica.partition, replica.log.log_start_offset, replica.log.log_end_offset
+
+
+def settle(broker: Broker, session: Session, rows: list[Asked], follower: int) -> None:
+    """Remember of which partitions the follower has all and was told so."""
+    for one in rows:
+        replica = broker.replicas.replicas.get((topic_name(broker, one.topic), one.partition))
+        if replica is None or follower not in replica.partition.isr or (one.topic, one.partition) not in session.told:
+            continue
+        known, end = replica.followers.get(follower), replica.log.log_end_offset
+        if known is not None and one.fetch_offset == known.log_end_offset == end == replica.high_watermark:
+            session.settled[one.topic, one.partition] = replica, known, state(replica)
 
 
 def counts_more(request: Call, answers: dict[FetchKey, Answer]) -> bool:
