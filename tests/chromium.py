@@ -3,6 +3,7 @@
 import shutil
 from contextlib import contextmanager
 
+PATIENCE_MS = 180_000
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu"]
 
 
@@ -12,7 +13,7 @@ def running_chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, timeout=PATIENCE_MS)
         try:
             yield browser
         finally:

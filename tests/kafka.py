@@ -49,7 +49,7 @@ def java_command(main_class: str, *args: str, jvm: Sequence[str] = SMALL_JVM) ->
 
 
 def java_tool(
-    main_class: str, *args: str, input: str | bytes | None = None, timeout: float = 60, jvm: Sequence[str] = SMALL_JVM
+    main_class: str, *args: str, input: str | bytes | None = None, timeout: float = 300, jvm: Sequence[str] = SMALL_JVM
 ) -> subprocess.CompletedProcess:
     """Runs a tool of Apache Kafka to its end. Output is bytes where the input is; the caller looks at the exit code.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-_SECONDS = 20.0
+_SECONDS = 60.0
 _THERE = """
 import ast, importlib, sys
 source, name, libraries, cases = ast.literal_eval(sys.stdin.read())

@@ -28,7 +28,7 @@ from minikafka.course.verdicts import Said
 from minikafka.server.embedded import Served
 from minikafka.theatre import picture
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 # Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member forgets to take over its share.
 POLL_MS = 2000
 UNIQUE = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # in a member's id

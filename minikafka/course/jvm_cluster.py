@@ -22,7 +22,7 @@ from minikafka.course.spark import java_version
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST_JAVA = 17
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 _LOOK_SECONDS = 0.2
 _LOG_LINES = 12
 _SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -55,7 +55,7 @@ EARLIEST, LATEST = -2, -1
 IDS = "topic ids"  # beside the topics in an offset; no topic can have a name with a space
 FIRST = "first start"  # there, too: in an end the offsets at which the stream began; empty in the initial offset
 POLL_MS = 500
-COMMIT_WITHIN_MS = 10_000
+COMMIT_WITHIN_MS = 60_000
 
 Offsets = dict[str, dict[str, Any]]  # topic -> partition, as text -> offset: as JSON has it; and IDS, FIRST
 

@@ -172,7 +172,7 @@ def made_anew(kafka: "Connection", topic: str, partitions: int = 3) -> None:
         while topic in admin.list_topics():
             time.sleep(0.05)
         admin.create_topics({topic: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}})
-        admin.wait_for_topics([topic])
+        admin.wait_for_topics([topic], 120_000)
     finally:
         admin.close()
 

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from minikafka.course import asking
 from minikafka.course.data import replayer
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _last_lines(log: IO[bytes], count: int = 15) -> str:
 
 
 _TOO_LATE = "Python worker failed to connect back"
-_LIVES = 3
+_LIVES = 6
 
 
 def patiently(attempt: Callable[[], Any]) -> Any:
@@ -259,7 +260,7 @@ class Lab:
         admin = self._kafka.admin()
         try:
             admin.create_topics({topic: {"num_partitions": partitions, "configs": kept}})
-            admin.wait_for_topics([topic])
+            admin.wait_for_topics([topic], 120_000)
         finally:
             admin.close()
         self._topics.append(topic)
@@ -284,7 +285,7 @@ class Lab:
     def records(self, topic: str, **configs: Any) -> list[Any]:
         """All records of a topic, as kafka-python gives them. configs: of its consumer, isolation_level for one."""
         count = sum(self.ends(topic).values())
-        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=10_000, **configs)
+        consumer = self._kafka.consumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=120_000, **configs)
         found = [next(consumer) for _ in range(count)]
         consumer.close()
         return found
@@ -301,9 +302,9 @@ class Lab:
         from kafka.errors import KafkaError
 
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._topics:
+        if self._topics and any(map(asking.listens, self._kafka.bootstrap.split(","))):
             try:
-                admin = self._kafka.admin(bootstrap_timeout_ms=2_000)
+                admin = self._kafka.admin()
                 admin.delete_topics(self._topics)
                 admin.close()
             except KafkaError:  # the cluster is gone, and the topics with it

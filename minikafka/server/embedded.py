@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
-START_SECONDS = 30.0  # only a sick machine takes longer than one
-STOP_SECONDS = 10.0
+START_SECONDS = 180.0  # a healthy machine needs one; a busy one may take its time
+STOP_SECONDS = 60.0
 
 
 class Served:

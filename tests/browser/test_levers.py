@@ -40,7 +40,8 @@ def test_a_click_on_a_card_changes_the_run_from_that_moment_in_the_same_frame(le
     picture.focus("scrub")
     picture.press("End")
     picture.frame.wait_for_function("document.getElementById('drawing').textContent.includes('frozen')")
-    assert 'cluster.freeze("consumer A")' in lesson.page.inner_text(".jp-OutputArea >> nth=1")
+    said = lesson.page.locator(".jp-OutputArea").nth(1).filter(has_text='cluster.freeze("consumer A")')
+    said.wait_for(state="attached")
     assert picture.violations() == []
 
 

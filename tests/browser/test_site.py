@@ -20,6 +20,7 @@ from tests.simulation import lesson_traces, scenario
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.skipif(not shutil.which("npm"), reason="needs npm, once, to fetch Pyodide"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -8,6 +8,12 @@ from types import MappingProxyType
 
 from minikafka.server.embedded import Served
 
+# Of many brokers: on a busy machine nobody is taken for dead, and leads no more, for standing still a moment.
+STEADY = {
+    "broker.session.timeout.ms": "6000",
+    "controller.quorum.fetch.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "30000",
+}
 _numbers = itertools.count(1)
 
 

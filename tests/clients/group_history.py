@@ -7,6 +7,7 @@ PATIENT = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.session.timeout.ms": "3600000",
     "group.consumer.assignment.interval.ms": "0",
+    "log.retention.check.interval.ms": "3600000",  # records have old times
 }
 
 

@@ -17,6 +17,7 @@ QUICK = {
     "group.consumer.session.timeout.ms": str(SESSION_MS),
     "group.consumer.heartbeat.interval.ms": "300",
     "offsets.topic.num.partitions": "5",
+    "log.retention.check.interval.ms": "3600000",  # records have old times
 }
 # What Apache Kafka must allow besides.
 ALLOWED = {

@@ -22,7 +22,7 @@ async def read(bootstrap, topic, count, offset=0):
     async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         consumer.seek(TopicPartition(topic, 0), offset)
-        return [await asyncio.wait_for(consumer.getone(), 10) for _ in range(count)]
+        return [await asyncio.wait_for(consumer.getone(), 60) for _ in range(count)]
 
 
 def test_key_value_headers_and_timestamp_come_back_as_they_were_sent(bootstrap, topic):

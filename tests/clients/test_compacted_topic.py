@@ -29,9 +29,9 @@ def test_a_consumer_reads_the_latest_of_each_key_over_gaps_and_empty_batches(kaf
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, linger_ms=0, compression_type="gzip")
     for number in range(60):  # the time of a record rolls the segment, so each is alone in one
         key, value = b"key %d" % (number % 4), None if number == 57 else b"%d" % number
-        producer.send(topic, key=key, value=value, timestamp_ms=TIME + number * 2000).get(10)
+        producer.send(topic, key=key, value=value, timestamp_ms=TIME + number * 2000).get(60)
     with pytest.raises(InvalidRecordError):
-        producer.send(topic, value=b"no key").get(10)
+        producer.send(topic, value=b"no key").get(60)
     producer.close()
     wait_until_clean(kafka.data, topic, 59)
     consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=None, auto_offset_reset="earliest")

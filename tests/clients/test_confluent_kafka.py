@@ -20,7 +20,7 @@ def send(bootstrap, topic, messages, **options):
     for message in messages:
         producer.produce(topic, on_delivery=on_delivery, **message)
         producer.poll(0)
-    assert producer.flush(20) == 0, "not everything was delivered"
+    assert producer.flush(120) == 0, "not everything was delivered"
     return delivered
 
 
@@ -35,7 +35,7 @@ def read(bootstrap, topic, count, partition=0, offset=OFFSET_BEGINNING, **option
     with consuming(bootstrap, TopicPartition(topic, partition, offset), **options) as consumer:
         messages = []
         while len(messages) < count:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None, f"only {len(messages)} of {count} came"
             assert message.error() is None, message.error()
             messages.append(message)
@@ -49,7 +49,7 @@ def admin(bootstrap):
 
 def finish(futures):
     """The results of an admin call, or the first error."""
-    return {name: future.result(20) for name, future in futures.items()}
+    return {name: future.result(120) for name, future in futures.items()}
 
 
 def test_key_value_headers_and_timestamp_come_back_as_they_were_sent(bootstrap, topic):
@@ -114,10 +114,10 @@ def test_a_consumer_is_told_where_a_partition_ends_and_goes_on_when_more_comes(b
     send(bootstrap, topic, [{"value": b"before"}])
     partition = TopicPartition(topic, 0, OFFSET_BEGINNING)
     with consuming(bootstrap, partition, **{"enable.partition.eof": True}) as consumer:
-        assert consumer.poll(10).value() == b"before"
-        assert consumer.poll(10).error().code() == KafkaError._PARTITION_EOF
+        assert consumer.poll(60).value() == b"before"
+        assert consumer.poll(60).error().code() == KafkaError._PARTITION_EOF
         send(bootstrap, topic, [{"value": b"after"}])
-        assert consumer.poll(10).value() == b"after"
+        assert consumer.poll(60).value() == b"after"
 
 
 def test_an_offset_out_of_range_resets_as_the_consumer_asks(bootstrap, topic):
@@ -126,7 +126,7 @@ def test_an_offset_out_of_range_resets_as_the_consumer_asks(bootstrap, topic):
     with (
         consuming(bootstrap, TopicPartition(topic, 0, 99), **{"auto.offset.reset": "error"}) as consumer,
     ):
-        assert consumer.poll(10).error().code() == KafkaError._AUTO_OFFSET_RESET
+        assert consumer.poll(60).error().code() == KafkaError._AUTO_OFFSET_RESET
 
 
 def test_admin_creates_describes_grows_and_deletes_a_topic(topic, admin):

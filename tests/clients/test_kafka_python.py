@@ -38,9 +38,9 @@ def admin(bootstrap):
 def test_key_value_headers_and_timestamp_come_back_as_they_were_sent(bootstrap, topic):
     headers = [("trace", b"abc"), ("empty", b""), ("trace", b"again")]
     with producing(bootstrap) as producer:
-        sent = producer.send(topic, b"paid", b"alice", headers, timestamp_ms=1_700_000_000_123).get(10)
-        producer.send(topic, key=b"alice", value=None).get(10)
-        producer.send(topic, key=None, value=b"").get(10)
+        sent = producer.send(topic, b"paid", b"alice", headers, timestamp_ms=1_700_000_000_123).get(60)
+        producer.send(topic, key=b"alice", value=None).get(60)
+        producer.send(topic, key=None, value=b"").get(60)
     assert (sent.partition, sent.offset, sent.timestamp) == (0, 0, 1_700_000_000_123)
     record, tombstone, empty = read(bootstrap, topic, 3)
     assert (record.key, record.value, list(record.headers)) == (b"alice", b"paid", headers)
@@ -54,7 +54,7 @@ def test_every_acks_setting_writes_in_order(bootstrap, topic, acks):
     with producing(bootstrap, acks=acks, enable_idempotence=acks == "all", linger_ms=2) as producer:
         for number in range(500):
             producer.send(topic, value=str(number).encode(), partition=0)
-        producer.flush(10)
+        producer.flush(60)
     assert [record.value for record in read(bootstrap, topic, 500)] == [str(number).encode() for number in range(500)]
 
 
@@ -62,7 +62,7 @@ def test_gzip_batches_are_read_back(bootstrap, topic):
     with producing(bootstrap, compression_type="gzip", linger_ms=20) as producer:
         for number in range(200):
             producer.send(topic, value=b"%d " % number * 50)
-        producer.flush(10)
+        producer.flush(60)
     assert [record.value for record in read(bootstrap, topic, 200)] == [b"%d " % number * 50 for number in range(200)]
 
 
@@ -82,7 +82,7 @@ def test_offsets_are_found_by_timestamp_and_at_both_ends(bootstrap, topic):
     partition = TopicPartition(topic, 0)
     with producing(bootstrap) as producer:
         for number in range(10):
-            producer.send(topic, value=b"x", timestamp_ms=1_700_000_000_000 + 1000 * number).get(10)
+            producer.send(topic, value=b"x", timestamp_ms=1_700_000_000_000 + 1000 * number).get(60)
     with closing(KafkaConsumer(bootstrap_servers=bootstrap)) as consumer:
         found = consumer.offsets_for_times({partition: 1_700_000_003_500})[partition]
         assert (found.offset, found.timestamp) == (4, 1_700_000_004_000)
@@ -94,12 +94,12 @@ def test_offsets_are_found_by_timestamp_and_at_both_ends(bootstrap, topic):
 def test_a_consumer_that_waits_at_the_end_sees_a_record_when_it_comes(bootstrap, topic):
     partition = TopicPartition(topic, 0)
     with producing(bootstrap) as producer, closing(KafkaConsumer(bootstrap_servers=bootstrap)) as consumer:
-        producer.send(topic, value=b"before").get(10)
+        producer.send(topic, value=b"before").get(60)
         consumer.assign([partition])
         consumer.seek_to_end(partition)
         assert consumer.position(partition) == 1
-        producer.send(topic, value=b"after").get(10)
-        polled = consumer.poll(timeout_ms=10_000)
+        producer.send(topic, value=b"after").get(60)
+        polled = consumer.poll(timeout_ms=60_000)
     assert [record.value for record in polled[partition]] == [b"after"]
 
 
@@ -138,7 +138,7 @@ def test_deleted_records_are_gone_for_readers(bootstrap, topic, admin):
     partition = TopicPartition(topic, 0)
     with producing(bootstrap) as producer:
         for number in range(10):
-            producer.send(topic, value=str(number).encode()).get(10)
+            producer.send(topic, value=str(number).encode()).get(60)
     assert admin.delete_records({partition: 4})[partition]["low_watermark"] == 4
     earliest = admin.list_partition_offsets({partition: OffsetSpec.EARLIEST})[partition]
     assert earliest.offset == 4
@@ -149,7 +149,7 @@ def test_log_append_time_is_the_brokers_clock(bootstrap, topic, admin):
     admin.create_topics({topic: {"configs": {"message.timestamp.type": "LogAppendTime"}}})
     before = int(time.time() * 1000)
     with producing(bootstrap) as producer:
-        sent = producer.send(topic, value=b"x", timestamp_ms=1).get(10)
+        sent = producer.send(topic, value=b"x", timestamp_ms=1).get(60)
     after = int(time.time() * 1000)
     [record] = read(bootstrap, topic, 1)
     assert record.timestamp_type == 1
@@ -164,7 +164,7 @@ def test_the_cluster_describes_itself(bootstrap, admin):
 
 def test_an_unknown_topic_is_created_when_it_is_first_used(bootstrap, topic, admin):
     with producing(bootstrap) as producer:
-        producer.send(topic, value=b"x").get(10)
+        producer.send(topic, value=b"x").get(60)
     assert topic in admin.list_topics()
 
 
@@ -173,12 +173,12 @@ def test_many_partitions_are_read_by_one_consumer(bootstrap, topic, admin):
     with producing(bootstrap) as producer:
         for number in range(1200):
             producer.send(topic, value=str(number).encode(), partition=number % 12)
-        producer.flush(10)
+        producer.flush(60)
     with closing(KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")) as consumer:
         consumer.assign([TopicPartition(topic, number) for number in range(12)])
         seen = []
         while len(seen) < 1200:
-            polled = consumer.poll(timeout_ms=10_000)
+            polled = consumer.poll(timeout_ms=60_000)
             assert polled, f"only {len(seen)} records came"
             seen += [int(record.value) for records in polled.values() for record in records]
     assert sorted(seen) == list(range(1200))

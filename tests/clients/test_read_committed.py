@@ -8,6 +8,7 @@ import random
 from contextlib import closing, suppress
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.wire.errors import Error
@@ -157,9 +158,13 @@ class ReplicatedLog(Log):
     def find_leader(self, but_not):
         """A connection to the leader, when another than that one is, and knows it."""
         while True:
-            found = self.admin.list_topics(self.topic, 30)
-            self.leader = found.topics[self.topic].partitions[0].leader
-            if self.leader in (NOBODY, but_not):
+            try:
+                found = self.admin.list_topics(self.topic, 30)
+            except KafkaException:
+                continue
+            partition = found.topics[self.topic].partitions.get(0)
+            self.leader = partition.leader if partition else NOBODY
+            if self.leader == but_not or self.leader not in found.brokers:
                 continue
             node = found.brokers[self.leader]
             with suppress(OSError, EOFError):

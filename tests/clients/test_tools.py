@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
 from tests.kafka import java_command
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.java, without_java, pytest.mark.timeout(1200)]
 
 PACKAGE = "org.apache.kafka.tools"
 CLASSES = {
@@ -67,7 +67,7 @@ ITS_OWN = [
 ]
 NOISE = re.compile(r"at [a-z]+[.a-zA-Z]*|\.\.\. [0-9]+ more|.*\b(WARN|ERROR|INFO) org\.apache|.*RunTools|null$|-+$")
 MOST_LINES = 20
-PATIENCE_S = 20
+PATIENCE_S = 60
 PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "5",
@@ -114,7 +114,7 @@ console-producer --topic compact --producer-property enable.idempotence=false
 console-producer --topic auto-created
 console-consumer --topic orders --from-beginning --max-messages 4
 console-consumer --topic orders --from-beginning --max-messages 4 --group console
-console-consumer --topic orders --partition 0 --offset earliest --timeout-ms 2000
+console-consumer --topic orders --partition 0 --offset earliest --timeout-ms 10000
 console-consumer --topic auto-created --from-beginning --max-messages 2 --isolation-level read_committed
 console-consumer --include au.*d --from-beginning --max-messages 2 --group pattern
 console-consumer --topic orders --from-beginning --max-messages 4 \

@@ -169,7 +169,7 @@ def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fence
 
 
 def test_kip_98_a_transaction_that_takes_longer_than_its_timeout_is_aborted(stage):
-    producer = stage.producer(timeout_ms=1000)
+    producer = stage.producer(timeout_ms=10_000)
     producer.begin()
     producer.send(stage.topic, b"too late")
     wait_until(lambda: stage.reader().end() == 2, "the transaction is over")

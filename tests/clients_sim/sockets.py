@@ -36,7 +36,7 @@ class SocketShell:
             self._turn()
         return [(record.topic, record.partition, record.offset) for some in taken.values() for record in some]
 
-    def wait(self, future, seconds=10):
+    def wait(self, future, seconds=60):
         self._turn()
         self._run(seconds, lambda: future.is_done)
         return future.get()

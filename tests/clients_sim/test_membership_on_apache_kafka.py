@@ -1,5 +1,6 @@
 """The simulated consumer is a good member of a group on Apache Kafka, together with kafka-python."""
 
+import time
 from contextlib import closing
 from random import Random
 from threading import Event, Thread
@@ -105,7 +106,8 @@ def numbers(partitions):
 
 def until(condition, *ours):
     """Poll ours in turn, or wait for a poll of theirs, until the condition holds."""
-    for _ in range(600):
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
         if condition():
             return
         for shell in ours:

@@ -15,6 +15,7 @@ AT_ONCE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "5",
+    "log.retention.check.interval.ms": "3600000",  # records have old times
 }
 BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
 
@@ -26,7 +27,7 @@ def bootstrap(request):
         with minikafka(AT_ONCE) as address:
             yield address
     else:
-        with ApacheKafka() as kafka:
+        with ApacheKafka({"log.initial.task.delay.ms": "3600000"}) as kafka:
             yield kafka.bootstrap
 
 

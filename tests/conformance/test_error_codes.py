@@ -83,8 +83,9 @@ def test_what_names_an_unknown_topic_says_so(broker, name):
     unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
     described = broker.ask("Metadata", 5, topics=[{"name": name}], allow_auto_topic_creation=False)
     assert described.topics[0].error_code == unknown
-    assert broker.ask("DeleteTopics", 4, topic_names=[name], timeout_ms=1000).responses[0].error_code == unknown
-    grown = broker.ask("CreatePartitions", 1, topics=[{"name": name, "count": 3, "assignments": None}], timeout_ms=1000)
+    assert broker.ask("DeleteTopics", 4, topic_names=[name], timeout_ms=60_000).responses[0].error_code == unknown
+    more = [{"name": name, "count": 3, "assignments": None}]
+    grown = broker.ask("CreatePartitions", 1, topics=more, timeout_ms=60_000)
     assert grown.results[0].error_code == unknown
     resource = {"resource_type": 2, "resource_name": name, "configuration_keys": None}
     assert broker.ask("DescribeConfigs", 2, resources=[resource]).results[0].error_code == unknown
@@ -100,7 +101,7 @@ def test_what_names_an_unknown_topic_id_says_so(broker):
     unknown = bytes(range(16))
     answer = broker.ask("Metadata", 12, topics=[{"topic_id": unknown, "name": None}])
     assert answer.topics[0].error_code == Error.UNKNOWN_TOPIC_ID
-    answer = broker.ask("DeleteTopics", 6, topics=[{"topic_id": unknown, "name": None}], timeout_ms=1000)
+    answer = broker.ask("DeleteTopics", 6, topics=[{"topic_id": unknown, "name": None}], timeout_ms=60_000)
     assert answer.responses[0].error_code == Error.UNKNOWN_TOPIC_ID
 
 
@@ -116,7 +117,7 @@ def test_what_names_an_unknown_partition_says_so(broker, topic):
 def test_partitions_only_grow(broker, name, count):
     broker.create_topic(name, partitions=2)
     asked = {"name": name, "count": count, "assignments": None}
-    answer = broker.ask("CreatePartitions", 1, topics=[asked], timeout_ms=1000)
+    answer = broker.ask("CreatePartitions", 1, topics=[asked], timeout_ms=60_000)
     assert answer.results[0].error_code == Error.INVALID_PARTITIONS
 
 
@@ -186,7 +187,7 @@ def test_a_timestamp_far_in_the_future_is_refused(broker, topic):
 
 def test_only_the_wrong_partition_of_a_request_is_refused(broker, topic):
     data = [{"index": 0, "records": batch(b"a")}, {"index": 5, "records": batch(b"b")}]
-    answer = broker.ask("Produce", 8, acks=-1, timeout_ms=1000, topic_data=[{"name": topic, "partition_data": data}])
+    answer = broker.ask("Produce", 8, acks=-1, timeout_ms=60_000, topic_data=[{"name": topic, "partition_data": data}])
     answers = {answer.index: answer.error_code for answer in answer.responses[0].partition_responses}
     assert answers == {0: 0, 5: Error.UNKNOWN_TOPIC_OR_PARTITION}
 
@@ -300,7 +301,7 @@ def test_list_offsets_answers_both_ends_a_timestamp_and_the_largest_one(broker, 
 
 def delete_records(broker, topic, offset, partition=0):
     topics = [{"name": topic, "partitions": [{"partition_index": partition, "offset": offset}]}]
-    return broker.ask("DeleteRecords", 1, topics=topics, timeout_ms=1000).topics[0].partitions[0]
+    return broker.ask("DeleteRecords", 1, topics=topics, timeout_ms=60_000).topics[0].partitions[0]
 
 
 def test_records_are_deleted_up_to_an_offset_or_the_high_watermark_and_never_beyond(broker, topic):

@@ -31,7 +31,7 @@ def of_groups(version, name, member):
         "OffsetFetch": {"groups": [asked]} if version >= 8 else asked,
         "FindCoordinator": {"coordinator_keys": [name]} if version >= 4 else {"key": name},
         "JoinGroup": {
-            "group_id": name, "session_timeout_ms": 6000, "rebalance_timeout_ms": 6000, "member_id": "",
+            "group_id": name, "session_timeout_ms": 60_000, "rebalance_timeout_ms": 6000, "member_id": "",
             "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
         },
         "Heartbeat": whose,

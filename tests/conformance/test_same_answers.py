@@ -141,6 +141,7 @@ DELIBERATE = {
 
 LIKE_OURS = {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
+    "log.retention.check.interval.ms": AT_ONCE["log.retention.check.interval.ms"],
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
     **BY_HAND,
     "num.network.threads": "1",  # requests of several connections are handled in the order in which they came

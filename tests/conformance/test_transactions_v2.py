@@ -185,7 +185,7 @@ def strangers(pay):
 
 
 def too_slow(pay):
-    producer = pay.init(timeout_ms=500)
+    producer = pay.init(timeout_ms=5000)
     pay.send(producer, 0)
     while pay.look("open") == "Ongoing":
         del pay.told[-2:]

@@ -43,7 +43,7 @@ def encode_old_produce():
 
 def joining(group, member_id=""):
     protocols = [{"name": "range", "metadata": b""}]
-    timeouts = {"session_timeout_ms": 6000, "rebalance_timeout_ms": 6000}
+    timeouts = {"session_timeout_ms": 60_000, "rebalance_timeout_ms": 6000}
     return {"group_id": group, "member_id": member_id, "protocol_type": "consumer", "protocols": protocols} | timeouts
 
 

@@ -181,8 +181,12 @@ class Nodes(dict):
         assignments = [{"partition_index": 0, "broker_ids": list(replicas)}]
         settings = [{"name": name.replace("_", "."), "value": str(value)} for name, value in configs.items()]
         wanted = {"name": topic, "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
-        [created] = self.ask("CreateTopics", 7, topics=[wanted | {"configs": settings}], timeout_ms=60_000).topics
-        assert created.error_code == Error.NONE, created
+
+        def is_created():
+            [told] = self.ask("CreateTopics", 7, topics=[wanted | {"configs": settings}], timeout_ms=60_000).topics
+            return told.error_code in (Error.NONE, Error.TOPIC_ALREADY_EXISTS)
+
+        wait_for(is_created)
         wait_for(lambda: self.described(topic) == (replicas[0], sorted(replicas)))
 
     def partition(self, topic):
@@ -208,8 +212,12 @@ class Nodes(dict):
     def configure(self, topic, name, value):
         configs = [{"name": name, "config_operation": SET, "value": value}]
         resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic, "configs": configs}
-        [answer] = self.ask("IncrementalAlterConfigs", 1, resources=[resource]).responses
-        assert answer.error_code == Error.NONE, answer
+
+        def is_set():
+            [answer] = self.ask("IncrementalAlterConfigs", 1, resources=[resource]).responses
+            return answer.error_code == Error.NONE
+
+        wait_for(is_set)
 
     def producer(self, **options):
         return KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=0, **options)

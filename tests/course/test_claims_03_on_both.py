@@ -130,7 +130,7 @@ def test_with_acks_1_a_lost_request_is_sent_again(network, producer, topic, log)
 
 
 def test_kip_91_a_record_that_failed_may_be_in_the_log(network, producer, topic, log):
-    shop = producer(acks="all", request_timeout_ms=1000, delivery_timeout_ms=1500, linger_ms=0, retry_backoff_ms=100)
+    shop = producer(acks="all", request_timeout_ms=5000, delivery_timeout_ms=10_000, linger_ms=0, retry_backoff_ms=100)
     shop.send(topic, b"created").get(timeout=120)
     network.lose_answers = 1000
     with pytest.raises(KafkaError):
@@ -198,7 +198,7 @@ def test_the_java_client_turns_round_what_was_in_flight_unless_it_is_idempotent(
     lines = "".join(f"{number}{'.' * 200}\n" for number in range(5))  # too long for two in a batch
     done = java_tool(
         "org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", network.bootstrap, "--topic", topic,
-        "--timeout", "0", "--batch-size", "1", *settings, input=lines,
+        "--timeout", "0", "--batch-size", "1", "--request-timeout-ms", "60000", *settings, input=lines,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert network.swallow == 0

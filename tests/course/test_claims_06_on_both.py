@@ -239,7 +239,7 @@ class CommitLastToo(CommitFirst):
 def test_who_has_lost_its_partitions_can_commit_nothing_for_them(topic, party, write, listener):
     """With kafka-python, whose listeners treat what is lost as revoked unless told otherwise."""
     name = topic(partitions=1)
-    settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 1000}
+    settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_interval_ms": 5000}
     late = KafkaConsumer(bootstrap_servers=party.bootstrap, group_id=name, **settings)
     try:
         late.subscribe([name], listener=listener(late))

@@ -59,9 +59,15 @@ def test_kip_631_neither_records_nor_heartbeats_go_into_the_metadata_log(nodes):
     """KIP-835: Apache Kafka's controller itself has a NO_OP_RECORD there twice a second."""
 
     def seen_ms():
-        """When the active controller saw broker 4 last."""
-        [observer] = [each for each in quorum(nodes).observers if each.replica_id == 4]
-        return observer.last_fetch_timestamp
+        """When the active controller saw broker 4 last; a new one has not seen it yet."""
+        seen = []
+
+        def is_seen():
+            seen.extend(each.last_fetch_timestamp for each in quorum(nodes).observers if each.replica_id == 4)
+            return seen
+
+        wait_for(is_seen)
+        return seen[0]
 
     nodes.create("busy", 4)
     with producer(nodes) as shop:
@@ -100,6 +106,7 @@ def test_without_a_majority_records_are_written_and_read_and_nothing_is_decided(
     patient = {"request_timeout_ms": 5000, "delivery_timeout_ms": 4 * LAG_MS}
     with producer(nodes, acks="all", **patient) as shop, producer(nodes, acks=1) as hasty:
         assert [sent(shop, "orders", b"created"), sent(hasty, "orders", b"noted")] == [0, 1]
+        wait_for(lambda: nodes.described("orders") == (4, [3, 4]))
         nodes.kill(1, 2)
         assert [sent(shop, "orders", b"paid"), sent(hasty, "orders", b"seen")] == [2, 3]
         wait_for(lambda: nodes.read("orders") == [b"created", b"noted", b"paid", b"seen"])

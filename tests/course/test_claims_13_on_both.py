@@ -13,7 +13,7 @@ from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic,
 
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
-SHORT_S = 2  # a transaction's time-out
+SHORT_S = 10  # a transaction's time-out
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.kafka import ApacheKafka, java_tool
 NUMBERS = itertools.count()
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")
 
 
@@ -55,7 +55,14 @@ def topic(bootstrap):
         admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
         return name
 
-    make.admin = admin
+    def grow(name, partitions):
+        admin.create_partitions({name: partitions})
+        until = time.monotonic() + PATIENCE_SECONDS
+        while len(admin.describe_topics([name])[0]["partitions"]) < partitions:
+            assert time.monotonic() < until
+        admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
+
+    make.admin, make.grow = admin, grow
     yield make
     admin.close()
 
@@ -192,7 +199,7 @@ def test_a_partition_keeps_the_order_and_a_key_keeps_its_partition(topic, write,
 def test_more_partitions_remap_keys_move_no_record_and_disturb_no_offset(topic, write, reader, bootstrap):
     name = topic(partitions=2)
     before = write(name, [b"created"], key=b"alice")[0]
-    topic.admin.create_partitions({name: 3})
+    topic.grow(name, 3)
     with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
     after = with_new_metadata.send(name, key=b"alice", value=b"paid").get(timeout=120)
     with_new_metadata.close()
@@ -217,7 +224,7 @@ def test_no_record_waits_for_an_earlier_one_in_another_partition(topic, write, r
 def test_from_4_to_5_partitions_nine_of_twelve_keys_go_elsewhere(topic, write, bootstrap):
     name, keys = topic(partitions=4), [key.encode() for key in NAMES]
     before = {key: write(name, [b"created"], key=key)[0].partition for key in keys}
-    topic.admin.create_partitions({name: 5})
+    topic.grow(name, 5)
     with_new_metadata = KafkaProducer(bootstrap_servers=bootstrap)
     sent = {key: with_new_metadata.send(name, key=key, value=b"paid") for key in keys}
     with_new_metadata.close()
@@ -274,7 +281,8 @@ def test_the_java_client_without_a_key_stays_with_one_partition(topic, bootstrap
     name = topic(partitions=3)
     lines = "".join(f"order {number}\n" for number in range(100))
     arguments = ("--bootstrap-server", bootstrap, "--topic", name, "--sync", "--timeout", "0")  # a batch for each
-    done = java_tool("org.apache.kafka.tools.ConsoleProducer", *arguments, input=lines)
+    patience = ("--request-timeout-ms", "60000")
+    done = java_tool("org.apache.kafka.tools.ConsoleProducer", *arguments, *patience, input=lines)
     assert done.returncode == 0, done.stderr
     consumer = reader(*(TopicPartition(name, number) for number in range(3)))
     assert sorted(consumer.end_offsets(list(consumer.assignment())).values()) == [0, 0, 100]

@@ -304,7 +304,7 @@ def test_the_same_function_runs_unchanged_on_kafka_python_and_dies_between_writi
     payments = Payments(fuse=2)
     for _life in (1, 2):
         consumer = KafkaConsumer(topic, bootstrap_servers=served, group_id=topic, auto_offset_reset="earliest",
-                                 enable_auto_commit=False, consumer_timeout_ms=5000)  # fmt: skip
+                                 enable_auto_commit=False, consumer_timeout_ms=20_000)  # fmt: skip
         try:
             program(consumer, payments)
         except SystemExit:

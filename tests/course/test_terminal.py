@@ -10,7 +10,7 @@ from minikafka.course.terminal import Terminal
 from minikafka.server.embedded import Served
 
 CREATE = "python -m kafka.admin -b H topics create -t orders --num-partitions 2"
-READ = "python -m kafka.consumer -b H -t orders -C auto_offset_reset=earliest -C consumer_timeout_ms=3000"
+READ = "python -m kafka.consumer -b H -t orders -C auto_offset_reset=earliest -C consumer_timeout_ms=15000"
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,11 @@ from minikafka.course.doctor import Fact, Report
 from minikafka.server.embedded import Served
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(doctor.asking, "PATIENCE_SECONDS", 60.0)
+
+
 def test_this_machine_can_run_the_lessons_without_spark(capsys):
     assert main(["doctor"]) == 0
     assert "ok       Python: 3." in capsys.readouterr().out

@@ -43,6 +43,7 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
     """A client with a running kernel; cells are run by `client.execute_cell(cell, index)`, which raises on an error."""
     os.environ["MINIKAFKA_PICTURES"] = "text"
     options = {"kernel_name": "python3", "timeout": CELL_TIMEOUT_S, "coalesce_streams": True}
+    options |= {"iopub_timeout": 120, "startup_timeout": 300}
     client = NotebookClient(book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options)
     with client.setup_kernel():
         yield client

@@ -57,7 +57,7 @@ def test_its_commands_of_kafka_python_run_one_after_another():
                 )
                 assert billing.poll(timeout_ms=30_000)
                 billing.close()
-            ends = ["-C", "consumer_timeout_ms=5000"] if "kafka.consumer" in words else []
+            ends = ["-C", "consumer_timeout_ms=20000"] if "kafka.consumer" in words else []
             command = [sys.executable, *(kafka.bootstrap if word == "H" else word for word in words[1:]), *ends]
             done = subprocess.run(command, input="hello\n", capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{' '.join(words)}: {done.stderr[-2000:]}"

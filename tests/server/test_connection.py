@@ -26,7 +26,7 @@ def with_server(scenario, **properties):
         await ready.wait()
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         try:
-            return await asyncio.wait_for(scenario(server, reader, writer), 30)
+            return await asyncio.wait_for(scenario(server, reader, writer), 300)
         finally:
             writer.close()
             server.stop()

@@ -21,7 +21,7 @@ def test_a_full_disk_stops_the_node_with_one_plain_line_and_loses_nothing_acknow
     with Served(data=tmp_path) as served:
         resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
         producer = Producer(
-            {"bootstrap.servers": served.bootstrap, "retries": 0, "message.timeout.ms": 3000, "log_level": 0}
+            {"bootstrap.servers": served.bootstrap, "retries": 0, "message.timeout.ms": 60_000, "log_level": 0}
         )
         for _ in range(200):
             if served.process.poll() is not None:
@@ -31,7 +31,7 @@ def test_a_full_disk_stops_the_node_with_one_plain_line_and_loses_nothing_acknow
                 producer.flush(1)
             except (KafkaException, BufferError):
                 break
-        assert served.process.wait(10) == 1
+        assert served.process.wait(60) == 1
         producer.purge()
         producer.flush(5)
         assert "KAFKA_STORAGE_ERROR" in {error.name() for error in failed}
@@ -41,7 +41,7 @@ def test_a_full_disk_stops_the_node_with_one_plain_line_and_loses_nothing_acknow
 
     with Served(data=tmp_path) as served:
         consumer = Consumer({"bootstrap.servers": served.bootstrap, "group.id": "unused", "enable.auto.commit": False})
-        first, end = consumer.get_watermark_offsets(TopicPartition("orders", 0), 5)
+        first, end = consumer.get_watermark_offsets(TopicPartition("orders", 0), 60)
         consumer.close()
         assert (first, end) == (0, max(acknowledged) + 1)
 

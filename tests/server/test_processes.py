@@ -9,9 +9,10 @@ import time
 import pytest
 
 from minikafka.server.embedded import Served
+from tests.clients.brokers import STEADY, overrides
 
 kafka = pytest.importorskip("kafka")
-QUICK = ("--processes", "--override", "offsets.topic.num.partitions=1")
+QUICK = ("--processes", *overrides({"offsets.topic.num.partitions": "1", **STEADY}))
 
 
 def until(condition, seconds=120):
@@ -64,7 +65,7 @@ def test_a_fourth_broker_is_no_voter_and_serves_like_the_others(tmp_path):
     with Served(data=tmp_path, options=("--brokers", "4", "--no-restart", *QUICK)) as served:
         addresses = served.bootstrap.split(",")
         admin = kafka.KafkaAdminClient(bootstrap_servers=addresses[3:])
-        assert len(admin.describe_cluster()["brokers"]) == 4
+        until(lambda: len(admin.describe_cluster()["brokers"]) == 4)
         admin.create_topics([kafka.admin.NewTopic("orders", 4, 4)])
         admin.close()
         producer = kafka.KafkaProducer(bootstrap_servers=addresses[3:], acks="all")
@@ -98,7 +99,8 @@ def test_a_cluster_id_may_begin_with_a_dash(tmp_path):
 
 def test_whoever_is_interrupted_before_all_brokers_are_ready_ends_without_a_traceback(tmp_path):
     command = [sys.executable, "-m", "minikafka", "serve", "--brokers", "3", "--port", "0", "--data", str(tmp_path)]
-    with subprocess.Popen([*command, *QUICK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command += [*QUICK, *overrides({"controller.quorum.election.timeout.ms": "60000"})]  # so nobody is soon elected
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: process_of(tmp_path, 1))
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=120)

@@ -7,10 +7,18 @@ import pytest
 from minikafka.broker.handlers import HANDLERS
 from minikafka.server.embedded import Served
 from minikafka.wire.errors import Error
+from tests.clients.brokers import overrides
 from tests.conformance.raw import Connection, batch
+from tests.server.test_processes import until
 
 kafka = pytest.importorskip("kafka")
-QUICK = ("--brokers", "3", "--override", "offsets.topic.num.partitions=1")
+# One process: when it stands still, all three do.
+PATIENT = {
+    "broker.session.timeout.ms": "20000",
+    "controller.quorum.fetch.timeout.ms": "10000",
+    "replica.lag.time.max.ms": "60000",
+}
+QUICK = ("--brokers", "3", *overrides({"offsets.topic.num.partitions": "1", **PATIENT}))
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +35,17 @@ def test_a_topic_has_its_replicas_on_all_three_and_every_broker_knows_it(cluster
     admin = kafka.KafkaAdminClient(bootstrap_servers=cluster[:1])
     admin.create_topics([kafka.admin.NewTopic("orders", 3, 3)])
     admin.close()
-    for address in cluster:
-        one = kafka.KafkaAdminClient(bootstrap_servers=[address])
-        [topic] = one.describe_topics(["orders"])
-        one.close()
-        assert sorted(partition["leader_id"] for partition in topic["partitions"]) == [1, 2, 3]
-        assert all(sorted(partition["isr_nodes"]) == [1, 2, 3] for partition in topic["partitions"])
+    until(lambda: all(knows_orders(address) for address in cluster))
+
+
+def knows_orders(address):
+    """Whether this broker knows three leaders, and all replicas in sync."""
+    one = kafka.KafkaAdminClient(bootstrap_servers=[address])
+    [topic] = one.describe_topics(["orders"])
+    one.close()
+    partitions = topic["partitions"]
+    in_sync = all(sorted(partition["isr_nodes"]) == [1, 2, 3] for partition in partitions)
+    return in_sync and sorted(partition["leader_id"] for partition in partitions) == [1, 2, 3]
 
 
 def test_what_is_produced_with_acks_all_is_read_by_a_group(cluster):
@@ -101,7 +114,12 @@ def test_kip_595_any_broker_tells_how_far_each_voter_is(cluster):
         assert not quorum.observers
         for voter in quorum.current_voters:
             assert voter.last_fetch_timestamp >= voter.last_caught_up_timestamp > 1_750_000_000_000
-            assert 0 < voter.log_end_offset <= quorum.high_watermark
+        until(lambda address=address: all_are_level(voters_told(address)[0]))
+
+
+def all_are_level(quorum):
+    """Whether all voters have all that counts, and nothing else."""
+    return {voter.log_end_offset for voter in quorum.current_voters} == {quorum.high_watermark} != {0}
 
 
 def broker_ids(address, count):

@@ -195,4 +195,4 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
         await asyncio.gather(*running)
         return ids, servers[1].broker.peers.versions[3][18]
 
-    assert asyncio.run(asyncio.wait_for(run(), 30)) == ({CLUSTER_ID}, (0, 4))
+    assert asyncio.run(asyncio.wait_for(run(), 300)) == ({CLUSTER_ID}, (0, 4))

@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.course.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
-from tests.clients.brokers import overrides
+from tests.clients.brokers import STEADY, overrides
 from tests.clients.test_confluent_kafka import finish
 from tests.kafka import an_address, java_missing
 from tests.soak.java_numbers import JavaReader, JavaWriter
@@ -64,7 +64,7 @@ class Processes:
     """minikafka serve --processes."""
 
     def __init__(self, folder: str, properties: Mapping[str, str]) -> None:
-        more = overrides({"offsets.topic.num.partitions": "3", **properties})
+        more = overrides({"offsets.topic.num.partitions": "3", **STEADY, **properties})
         options = ("--brokers", "3", "--processes", *more)
         self._folder = folder
         self.served = Served(data=folder, options=options)
@@ -155,6 +155,10 @@ def failover(rounds: int, seed: int, apache: bool, java: bool = True) -> str:
                 if (now := committed(cluster.bootstrap, group)) < offset:
                     raise Wrong(f"round {number + 1}: a commit of {group} went back from {offset} to {now}")
             print(f"round {number + 1} of {rounds}: {pauses[-1]:.1f} s without an acknowledgement", flush=True)
+        until = time.monotonic() + PATIENCE_SECONDS
+        for reader in readers:
+            while not reader.commits and time.monotonic() < until:
+                reader.join(0.1)
         for thread in (*writers, *readers):
             thread.stop()
         wait_until_in_sync(cluster.bootstrap)

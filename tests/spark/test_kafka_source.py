@@ -6,8 +6,9 @@ import json
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
+from minikafka.course.spark import patiently
 from tests.kafka import ApacheKafka
-from tests.spark.test_spark_client import create, kafka_source, numbered, write
+from tests.spark.test_spark_client import create, grow, kafka_source, numbered, write
 
 pytestmark = pytest.mark.spark
 
@@ -141,7 +142,7 @@ def test_what_was_deleted_after_a_kill_in_micro_batch_0_is_missed(stream, admin,
 def test_starting_offsets_that_fit_no_more_stop_no_stream_that_goes_on(stream, admin, bootstrap, topic):
     at = json.dumps({topic: {"0": 0, "1": 0, "2": 0}})
     before = stream(startingOffsets=at).latestOffset()
-    admin.create_partitions({topic: 4})
+    grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
     goes_on = stream(startingOffsets=at)
     assert values(goes_on, goes_on.partitions(before, goes_on.latestOffset())) == numbered(0, 7)
@@ -157,7 +158,7 @@ def test_a_monitor_that_no_broker_answers_stops_no_stream():
 def test_a_partition_that_is_added_is_read_from_its_first_offset(stream, admin, bootstrap, topic):
     reader = stream()
     before = reader.latestOffset()
-    admin.create_partitions({topic: 4})
+    grow(admin, topic, 4)
     write(bootstrap, topic, numbered(0, 7), partition=3)
     assert values(reader, reader.partitions(before, reader.latestOffset())) == numbered(0, 7)
 
@@ -228,6 +229,9 @@ def test_read_committed_skips_aborted_records_and_ends_behind_a_transactions_mar
             producer.flush()
             end()
         options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": "orders"}
+        last = KafkaSource({**options, "kafka.isolation.level": "read_committed"})
+        while [(each.start, each.end) for each in last.reader(last.schema()).partitions()] != [(0, 4)]:
+            pass  # Apache Kafka writes the markers after it has answered
         for level, found in (("read_committed", [b"paid"]), ("read_uncommitted", [b"paid", b"taken back"])):
             given = KafkaSource({**options, "kafka.isolation.level": level})
             reader = given.reader(given.schema())
@@ -293,7 +297,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_hears_of_a_done_batch_when_the
         source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
         source = source.options(startingOffsets=starting, monitorGroup=f"watch-{topic}").load()
         sink = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(keep)
-        sink.trigger(availableNow=True).start().awaitTermination()
+        patiently(lambda: sink.trigger(availableNow=True).start().awaitTermination())
 
     def committed():
         [found] = admin.list_group_offsets({f"watch-{topic}": None}).values()
@@ -314,7 +318,7 @@ def test_a_query_killed_in_micro_batch_0_begins_where_it_began_and_misses_what_i
         source = kafka_source(spark.readStream, bootstrap, topic).format("kafka_python")
         source = source.option("startingOffsets", "earliest").load()
         writer = source.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).foreachBatch(sink)
-        writer.trigger(availableNow=True).start().awaitTermination()
+        patiently(lambda: writer.trigger(availableNow=True).start().awaitTermination())
 
     def killed(frame, _):
         raise RuntimeError("killed")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psutil
@@ -37,15 +38,18 @@ def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spar
         words = ("--count", "300", "--bootstrap", kafka.bootstrap, "--out", str(out))
         done = typed(*words, env={**os.environ, "TMPDIR": str(scratch)})
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-        topics = [topic for topic in admin.list_topics() if topic.startswith("lab")]
+        until = time.monotonic() + 60
+        while topics := [topic for topic in admin.list_topics() if topic.startswith("lab")]:
+            assert time.monotonic() < until, topics  # Apache Kafka's broker hears of it a moment later
         admin.close()
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("orders, batch 1: ") == 2 and "Spark is killed" in done.stdout
     assert "\nEqual." in done.stdout
     ids = list(pandas.read_parquet(out / "orders")["event_id"])
     assert len(ids) == len(set(ids)) == 300
-    assert topics == [] and list(scratch.iterdir()) == []
-    assert not [process for process in psutil.process_iter(["environ"]) if scratch_of(process).startswith(str(scratch))]
+    assert list(scratch.iterdir()) == []
+    left = [process for process in psutil.process_iter(["environ"]) if scratch_of(process).startswith(str(scratch))]
+    assert psutil.wait_procs(left, timeout=120)[1] == []
 
 
 def scratch_of(process):
@@ -149,7 +153,7 @@ def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
     with subprocess.Popen([sys.executable, "-u", str(here)], stdout=subprocess.PIPE, text=True) as process:
         pid = next(int(line) for line in process.stdout if line.strip().isdigit())
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(300) == 130
     assert not psutil.pid_exists(pid)
 
 

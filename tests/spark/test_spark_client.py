@@ -56,7 +56,15 @@ def kafka_source(reader, bootstrap, topic):
 
 def create(admin, name, partitions=3):
     admin.create_topics({name: {"num_partitions": partitions, "configs": {"retention.ms": "-1"}}})
-    admin.wait_for_topics([name])
+    admin.wait_for_topics([name], 120_000)
+
+
+def grow(admin, topic, partitions):
+    """Apache Kafka's broker learns of them a moment after the controller has answered."""
+    admin.create_partitions({topic: partitions})
+    while len(admin.describe_topics([topic])[0]["partitions"]) < partitions:
+        pass
+    admin.wait_for_topics([topic], 120_000)
 
 
 def write(bootstrap, topic, values, partition=None, **configs):
@@ -166,7 +174,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning_whatever_starting_
     write(bootstrap, topic, numbered(0, 10), partition=0)
     stream(topic, startingOffsets="latest")
     assert stream.rows == []
-    admin.create_partitions({topic: 4})
+    grow(admin, topic, 4)
     write(bootstrap, topic, numbered(10, 15), partition=3)
     stream(topic, startingOffsets="latest")
     assert stream.rows == [(3, offset, b"order %d" % (10 + offset)) for offset in range(5)]

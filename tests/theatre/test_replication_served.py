@@ -10,11 +10,12 @@ from minikafka.__main__ import main
 from minikafka.course.demo import recorded
 from minikafka.server.embedded import Served
 from minikafka.theatre import picture
+from tests.clients.brokers import STEADY, overrides
 from tests.server.test_processes import described, process_of, until
 from tests.theatre.test_browser import chromium  # noqa: F401
 
 kafka = pytest.importorskip("kafka")
-OPTIONS = ("--brokers", "3", "--override", "offsets.topic.num.partitions=1")
+OPTIONS = ("--brokers", "3", *overrides({"offsets.topic.num.partitions": "1", **STEADY}))
 
 
 @pytest.fixture(scope="module")
