@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,7 @@ def answered(bootstrap):
 def test_a_system_without_open_files_is_said_once_a_second_and_goes_by():
     with Served() as served, Connection(served.bootstrap) as witness:
         witness.ask("ApiVersions", 0)
+        began = time.monotonic()
         soft, hard = resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE)
         in_use = len(os.listdir(f"/proc/{served.process.pid}/fd"))
         resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (in_use, hard))
@@ -169,7 +171,7 @@ def test_a_system_without_open_files_is_said_once_a_second_and_goes_by():
                 witness.ask("ApiVersions", 0)
             resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
             assert waits.read("ApiVersions", 0).error_code == 0
-        assert len(served.said().splitlines()) <= 2
+        assert len(served.said().splitlines()) <= 2 + int(time.monotonic() - began)
 
 
 def test_a_trace_on_a_full_disk_ends_with_one_line_and_the_server_goes_on():

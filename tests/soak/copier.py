@@ -138,15 +138,19 @@ class Copy(threading.Thread):
 
 
 def leader_of(bootstrap: str, topic: str, partition: int) -> int:
-    admin = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT})
-    return admin.list_topics(topic, 30).topics[topic].partitions[partition].leader
+    admin, leader = AdminClient({"bootstrap.servers": bootstrap, **RECONNECT}), -1
+    while leader < 0:  # nobody leads while an election is on
+        leader = admin.list_topics(topic, 30).topics[topic].partitions[partition].leader
+    return leader
 
 
 def coordinator_of(bootstrap: str, key_type: int) -> int:
     """Who coordinates the copier's group (0) or its transactions (1)."""
     with Connection(bootstrap.partition(",")[0]) as broker:
-        answer = broker.ask("FindCoordinator", 4, key_type=key_type, coordinator_keys=[GROUP])
-        return answer.coordinators[0].node_id
+        while True:
+            answer = broker.ask("FindCoordinator", 4, key_type=key_type, coordinator_keys=[GROUP])
+            if answer.coordinators[0].node_id >= 0:
+                return answer.coordinators[0].node_id
 
 
 def uncommitted(bootstrap: str) -> int:

@@ -30,6 +30,15 @@ PATIENCE_SECONDS = 180
 PROPERTIES = {"log.cleaner.backoff.ms": "100", "offsets.topic.num.partitions": "3"}
 SMALL = {"internal.segment.bytes": "50000"}
 TOPICS = {"plain": SMALL, "compacted": SMALL | {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}}
+MOVING = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._WAIT_COORD,
+}  # what a client is told of a coordinator while it has no place
 RECONNECT = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "log_level": 0}
 
 
@@ -177,7 +186,7 @@ def committed(bootstrap: str, group: str) -> int:
                 [told] = consumer.committed([TopicPartition("plain", 0)], timeout=PATIENCE_SECONDS)
                 return max(told.offset, 0)
             except KafkaException as error:  # the group has moved, or moves
-                if not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                if error.args[0].code() not in MOVING:
                     raise
                 if time.monotonic() > until:
                     raise Wrong(f"nobody tells what {group} has committed: {error}") from None
