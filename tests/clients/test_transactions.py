@@ -160,7 +160,8 @@ def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fence
     zombie.begin()
     zombie.send(stage.topic, b"of the zombie")
     successor = stage.producer()
-    wait_until(lambda: stage.reader().end() == 2, "the transaction is over")
+    reader = stage.reader()
+    wait_until(lambda: reader.end() == 2, "the transaction is over")
     assert "fenced" in stage.refusal(zombie.commit)
     successor.begin()
     successor.send(stage.topic, b"of the successor")
@@ -169,10 +170,10 @@ def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fence
 
 
 def test_kip_98_a_transaction_that_takes_longer_than_its_timeout_is_aborted(stage):
-    producer = stage.producer(timeout_ms=10_000)
+    producer, reader = stage.producer(timeout_ms=5000), stage.reader()
     producer.begin()
     producer.send(stage.topic, b"too late")
-    wait_until(lambda: stage.reader().end() == 2, "the transaction is over")
+    wait_until(lambda: reader.end() == 2, "the transaction is over")
     assert stage.refusal(producer.commit)
     again = stage.producer()
     again.begin()
@@ -208,7 +209,8 @@ def test_kip_98_a_crash_of_the_broker_changes_no_transaction_decided_or_open(sta
         producer.begin()
         producer.send(stage.topic, value)
         end()
-    wait_until(lambda: stage.reader().end() == 6, "the markers are written")
+    reader = stage.reader()
+    wait_until(lambda: reader.end() == 6, "the markers are written")
     producer.begin()
     producer.send(stage.topic, b"before the crash")
     stage.kafka.restart(crash=True)
