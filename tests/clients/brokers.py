@@ -2,7 +2,8 @@
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -14,6 +15,7 @@ STEADY = {
     "controller.quorum.fetch.timeout.ms": "3000",
     "replica.lag.time.max.ms": "30000",
 }
+KEPT = {"log.retention.check.interval.ms": "3600000"}  # records of tests have old times
 _numbers = itertools.count(1)
 
 
@@ -37,10 +39,17 @@ def any_kafka() -> Iterator[str]:
     if given:
         yield given
     else:
-        with minikafka() as bootstrap:
+        with minikafka(KEPT) as bootstrap:
             yield bootstrap
 
 
 def fresh_name(what: str = "topic") -> str:
     """A topic name of this run only, so that tests can share a broker."""
     return f"{what}-{os.getpid()}-{next(_numbers)}"
+
+
+def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 120) -> None:
+    """Looks again and again; the time is only to tell a failure from a slow machine."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"still waiting until {what}"

@@ -1,13 +1,14 @@
 """Groups with a history that is the same on every broker: members that are only requests, of which no session ends."""
 
 from minikafka.wire.messages import encode_versioned
+from tests.clients.brokers import KEPT
 from tests.conformance.raw import Connection, batch
 
 PATIENT = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.session.timeout.ms": "3600000",
     "group.consumer.assignment.interval.ms": "0",
-    "log.retention.check.interval.ms": "3600000",  # records have old times
+    **KEPT,
 }
 
 

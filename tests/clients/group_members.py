@@ -11,7 +11,9 @@ import threading
 
 from confluent_kafka import Producer
 
+from tests.clients.brokers import until
 from tests.clients.member import HEARTBEAT_MS
+from tests.clients.nodes import SESSION_MS
 from tests.conformance.raw import Connection
 from tests.kafka import java_command
 
@@ -133,7 +135,7 @@ class Group:
             return JavaMember(self.board, f"java {len(self.board.members)}", self._java_command(protocol))
         settings = {
             "bootstrap": self.kafka.bootstrap, "group": self.group, "topic": self.topic,
-            "session_ms": self.kafka.session_ms, "assignor": assignor, "protocol": protocol,
+            "session_ms": SESSION_MS, "assignor": assignor, "protocol": protocol,
         }  # fmt: skip
         command = [sys.executable, "-m", "tests.clients.member", client, json.dumps(settings)]
         return Member(self.board, f"{client} {len(self.board.members)}", command)
@@ -144,7 +146,7 @@ class Group:
         if protocol == "classic":
             config = self.folder / "consumer.properties"
             config.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\n")
-            args += ["--session-timeout", str(self.kafka.session_ms), "--command-config", str(config)]
+            args += ["--session-timeout", str(SESSION_MS), "--command-config", str(config)]
         return java_command("org.apache.kafka.tools.VerifiableConsumer", *args)
 
     def wait_until_shared_by(self, *members):
@@ -168,8 +170,7 @@ class Group:
             lambda: f", but not {sorted(sent - self.board.seen())} as (partition, offset)",
         )
         ends = {number: max(offset for partition, offset in sent if partition == number) + 1 for number in range(6)}
-        while self.committed() != ends:  # the answer to a commit is on its way to a member
-            pass
+        until(lambda: self.committed() == ends, f"{ends} is committed")
         return ends
 
     def committed(self):

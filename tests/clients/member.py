@@ -15,7 +15,7 @@ from contextlib import closing
 HEARTBEAT_MS = 300
 POLL_MS = 100
 # kafka-python 3.0 forgets its new share when a poll ends between JoinGroup and SyncGroup: so its polls are long.
-LONG_POLL_MS = 2000
+LONG_POLL_MS = 6000
 
 
 def say(what, values):
@@ -23,10 +23,10 @@ def say(what, values):
 
 
 class Teller:
-    """Says what is new; only partition numbers, for there is one topic."""
+    """Says what is new; only partition numbers, for there is one topic. owed: partition -> offset to be committed."""
 
     def __init__(self):
-        self.assigned = None
+        self.assigned, self.owed = None, {}
 
     def share(self, assignment):
         partitions = sorted(each.partition for each in assignment)
@@ -37,9 +37,16 @@ class Teller:
     def read(self, offsets):
         """offsets: partition -> offsets, in order."""
         say("read", [[partition, found[0], found[-1]] for partition, found in offsets.items()])
+        self.owed |= {number: found[-1] + 1 for number, found in offsets.items() if number in self.assigned}
 
-    def committed(self, offsets):
-        say("committed", [[partition, found[-1] + 1] for partition, found in offsets.items()])
+    def revoked(self, consumer, places):
+        """Whoever has them now reads again what is not committed."""
+        for place in places:
+            self.owed.pop(place.partition, None)
+
+    def committed(self):
+        say("committed", list(self.owed.items()))
+        self.owed = {}
 
 
 def kafka_python(settings, leaving):
@@ -63,11 +70,12 @@ def kafka_python(settings, leaving):
             if polled:
                 offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}
                 teller.read(offsets)
+            if teller.owed:
                 try:
                     consumer.commit()
-                    teller.committed(offsets)
+                    teller.committed()
                 except KafkaError:
-                    pass  # a rebalance was quicker: whoever has the partition now reads them again
+                    pass  # a rebalance was quicker
 
 
 def librdkafka(settings, leaving):
@@ -80,9 +88,8 @@ def librdkafka(settings, leaving):
     if settings["protocol"] == "classic":
         options |= {"session.timeout.ms": settings["session_ms"], "heartbeat.interval.ms": HEARTBEAT_MS}
         options |= {"partition.assignment.strategy": settings["assignor"] or "range,roundrobin"}
-    consumer = Consumer(options)
-    consumer.subscribe([settings["topic"]])
-    teller = Teller()
+    consumer, teller = Consumer(options), Teller()
+    consumer.subscribe([settings["topic"]], on_revoke=teller.revoked, on_lost=teller.revoked)
     with closing(consumer):
         while not leaving.is_set():
             messages = [message for message in consumer.consume(500, POLL_MS / 1000) if not message.error()]
@@ -92,12 +99,12 @@ def librdkafka(settings, leaving):
                 for message in messages:
                     offsets.setdefault(message.partition(), []).append(message.offset())
                 teller.read(offsets)
-                ours = {number: found for number, found in offsets.items() if number in teller.assigned}
-                places = [TopicPartition(settings["topic"], number, found[-1] + 1) for number, found in ours.items()]
+            if teller.owed:
+                places = [TopicPartition(settings["topic"], *each) for each in teller.owed.items()]
                 try:
-                    if places:
-                        consumer.commit(offsets=places, asynchronous=False)
-                        teller.committed(ours)
+                    told = consumer.commit(offsets=places, asynchronous=False)
+                    if not any(place.error for place in told):
+                        teller.committed()
                 except KafkaException:
                     pass
 
@@ -124,9 +131,10 @@ async def aiokafka(settings, leaving):
             if polled:
                 offsets = {place.partition: [record.offset for record in found] for place, found in polled.items()}
                 teller.read(offsets)
+            if teller.owed:
                 try:
                     await consumer.commit()
-                    teller.committed(offsets)
+                    teller.committed()
                 except KafkaError:
                     pass
     finally:

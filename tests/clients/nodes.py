@@ -6,18 +6,17 @@ from contextlib import contextmanager
 import pytest
 
 from minikafka.server.embedded import Served
-from tests.clients.brokers import overrides
-from tests.kafka import ApacheKafka, java_missing
+from tests.clients.brokers import KEPT, overrides
+from tests.kafka import ApacheKafka, free_ports, java_missing
 
-SESSION_MS = 2000
+SESSION_MS = 6000  # the shortest that a broker allows by default
 # Both kinds know these; a new group waits for nobody, a dead member is missed soon.
 QUICK = {
     "group.initial.rebalance.delay.ms": "0",
-    "group.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": str(SESSION_MS),
     "group.consumer.heartbeat.interval.ms": "300",
     "offsets.topic.num.partitions": "5",
-    "log.retention.check.interval.ms": "3600000",  # records have old times
+    **KEPT,
 }
 # What Apache Kafka must allow besides.
 ALLOWED = {
@@ -36,15 +35,13 @@ BOTH = [MINIKAFKA, pytest.param(APACHE_KAFKA, marks=[pytest.mark.java, without_j
 
 
 class Minikafka:
-    """`minikafka serve` on a folder. session_ms: the shortest session a test should ask for."""
-
-    session_ms = SESSION_MS
+    """`minikafka serve` on a folder."""
 
     def __init__(self, data, properties):
-        self.data = data
+        self.data, self.port = data, free_ports(1)[0]
         self.options = overrides(properties)
         self.said = ""
-        self.served = Served(data=data, options=self.options)
+        self.served = Served(data=data, port=self.port, options=self.options)
         self.bootstrap = self.served.bootstrap
 
     def stop(self):
@@ -57,14 +54,11 @@ class Minikafka:
         if crash:
             self.served.kill()
         self.stop()
-        port = int(self.bootstrap.rpartition(":")[2])
-        self.served = Served(data=self.data, port=port, options=self.options)
+        self.served = Served(data=self.data, port=self.port, options=self.options)
 
 
 class Apache:
     """Apache Kafka on a folder."""
-
-    session_ms = SESSION_MS
 
     def __init__(self, data, properties):
         self.kafka = ApacheKafka(ALLOWED | properties, data=data)
@@ -83,9 +77,7 @@ class Apache:
 
 
 class Given:
-    """The Kafka that MINIKAFKA_BOOTSTRAP names. It is not ours to restart; 6 s is the shortest session by default."""
-
-    session_ms = 6000
+    """The Kafka that MINIKAFKA_BOOTSTRAP names. It is not ours to restart."""
 
     def __init__(self, bootstrap):
         self.bootstrap = bootstrap

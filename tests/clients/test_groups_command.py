@@ -29,7 +29,7 @@ class Side:
 
     def says(self, *args):
         """What the tool says: its lines, sorted, without what is the broker's own and without the depth of a stack."""
-        text = self.java.run(COMMAND, "--bootstrap-server", self.kafka.bootstrap, *args)
+        text = self.java.run(COMMAND, "--bootstrap-server", self.kafka.bootstrap, "--timeout", "60000", *args)
         port = self.kafka.bootstrap.rpartition(":")[2]
         lines = (" ".join(UUID.sub("(an id)", line.replace(port, "(port)")).split()) for line in text.splitlines())
         return sorted(line for line in lines if line and not line.startswith(("at ", "... ")))

@@ -17,8 +17,8 @@ def producing(bootstrap, **options):
 
 
 def read(bootstrap, topic, count, partition=0, offset=0, **options):
-    """So many records from an offset on, or the first ones when fewer come within ten seconds."""
-    with closing(KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=10_000, **options)) as consumer:
+    """So many records from an offset on, or the first ones when fewer come within a minute."""
+    with closing(KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=60_000, **options)) as consumer:
         consumer.assign([TopicPartition(topic, partition)])
         consumer.seek(TopicPartition(topic, partition), offset)
         records = []
@@ -69,12 +69,12 @@ def test_gzip_batches_are_read_back(bootstrap, topic):
 def test_a_record_of_nearly_a_megabyte_fits_and_one_above_max_message_bytes_does_not(bootstrap, topic, admin):
     large = bytes(range(256)) * 3900
     with producing(bootstrap, max_request_size=8 << 20) as producer:
-        assert producer.send(topic, value=large).get(20).offset == 0
+        assert producer.send(topic, value=large).get(60).offset == 0
         with pytest.raises(MessageSizeTooLargeError):
-            producer.send(topic, value=bytes(2 << 20)).get(20)
+            producer.send(topic, value=bytes(2 << 20)).get(60)
     admin.alter_configs([ConfigResource("TOPIC", topic, {"max.message.bytes": str(4 << 20)})])
     with producing(bootstrap, max_request_size=8 << 20) as producer:
-        assert producer.send(topic, value=bytes(2 << 20)).get(20).offset == 1
+        assert producer.send(topic, value=bytes(2 << 20)).get(60).offset == 1
     assert [record.value for record in read(bootstrap, topic, 2)] == [large, bytes(2 << 20)]
 
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.wire.errors import Error
-from tests.clients.brokers import fresh_name
+from tests.clients.brokers import KEPT, fresh_name
 from tests.clients.java_tools import JavaTools
 from tests.clients.nodes import BOTH, QUICK, node, without_java
 from tests.clients.test_confluent_kafka import finish
@@ -219,7 +219,7 @@ def test_kip_98_after_a_crash_of_the_broker_the_same_is_read(kafka, log):
 
 def test_kip_98_a_new_leader_knows_the_transactions_of_the_one_before_it():
     """Decided and open ones. On minikafka only: the three Apache Kafkas ask the coordinator of every transaction."""
-    with running(apache=False, properties=BY_HAND) as cluster:
+    with running(apache=False, properties=BY_HAND | KEPT) as cluster:
         log = ReplicatedLog(cluster)
         for client in CLIENTS.values():
             assert read(client, log, log.committed) == log.committed

@@ -6,6 +6,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from minikafka.server.embedded import Served
 from tests.clients.test_confluent_kafka import consuming, finish, read, send
+from tests.kafka import free_ports
 
 
 @pytest.mark.parametrize("stop", [Served.stop, Served.kill], ids=["stop", "kill -9"])
@@ -41,8 +42,8 @@ def test_kill_9_in_the_middle_of_producing_loses_nothing_acknowledged_and_double
         assert error is None, error
         acknowledged.append((message.offset(), message.value()))
 
-    kafka = Served(data=tmp_path)
-    port = int(kafka.bootstrap.rpartition(":")[2])
+    [port] = free_ports(1)
+    kafka = Served(data=tmp_path, port=port)
     options = {"enable.idempotence": True, "linger.ms": 1, "batch.num.messages": 100, "log_level": 0}
     options |= {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 10}
     producer = Producer({"bootstrap.servers": kafka.bootstrap, **options})

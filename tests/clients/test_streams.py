@@ -90,6 +90,7 @@ def test_kip_447_kafka_streams_counts_every_word_once_though_it_and_a_broker_are
     with running(apache=kind == APACHE_KAFKA) as cluster, tempfile.TemporaryDirectory() as folder:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **RECONNECT})
         finish(admin.create_topics([NewTopic(name, PARTITIONS, 3, config=REPLICATED) for name in ("lines", "counts")]))
+        wait_until_in_sync(cluster.bootstrap, ("lines", "counts"))
         lines, counting = Lines(cluster.bootstrap), Counting(cluster.bootstrap, folder)
         counts = Counts(cluster.bootstrap, counting)
         with closing(counts.consumer):

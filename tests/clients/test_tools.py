@@ -263,7 +263,9 @@ def all_lines(java, kafka, data, files):
     told, _holding = {}, hold_a_transaction(kafka)
     for line in TOOLS:
         tool, *words = (word.format(**files) for word in line.split())
-        options = ("--bootstrap-server", kafka.bootstrap)
+        options = ["--bootstrap-server", kafka.bootstrap]
+        if tool == "groups":
+            options += ["--timeout", "60000"]
         done = java.run(tool, [*words[:1], *options, *words[1:]] if tool == "cluster" else [*options, *words])
         words = [] if tool in MEASURES else said(done["out"] + done["err"], kafka, data)
         told[line] = [f"exit {done['exit']}", *words]

@@ -3,15 +3,14 @@ committed records, and an old producer can do no harm. Every test holds on Apach
 """
 
 import itertools
-import time
 from contextlib import ExitStack
 
 import pytest
 
-from tests.clients.brokers import fresh_name
+from tests.clients.brokers import fresh_name, until
 from tests.clients.java_tools import JavaTools
 from tests.clients.nodes import BOTH, node, without_java
-from tests.clients.transactors import CLIENTS, PATIENCE_S, Java, take
+from tests.clients.transactors import CLIENTS, Java, take
 from tests.conformance.raw import Connection, batch
 
 LONGEST_MS = 900_000
@@ -81,12 +80,6 @@ def stage(kafka, client):
     one = Stage(kafka, client)
     with one.closing:
         yield one
-
-
-def wait_until(holds, what):
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, f"still waiting until {what}"
 
 
 def test_kip_98_the_records_of_a_committed_transaction_are_read_in_order(stage):
@@ -161,7 +154,7 @@ def test_kip_98_a_new_producer_aborts_what_the_one_before_it_left_open_and_fence
     zombie.send(stage.topic, b"of the zombie")
     successor = stage.producer()
     reader = stage.reader()
-    wait_until(lambda: reader.end() == 2, "the transaction is over")
+    until(lambda: reader.end() == 2, "the transaction is over")
     assert "fenced" in stage.refusal(zombie.commit)
     successor.begin()
     successor.send(stage.topic, b"of the successor")
@@ -173,7 +166,7 @@ def test_kip_98_a_transaction_that_takes_longer_than_its_timeout_is_aborted(stag
     producer, reader = stage.producer(timeout_ms=5000), stage.reader()
     producer.begin()
     producer.send(stage.topic, b"too late")
-    wait_until(lambda: reader.end() == 2, "the transaction is over")
+    until(lambda: reader.end() == 2, "the transaction is over")
     assert stage.refusal(producer.commit)
     again = stage.producer()
     again.begin()
@@ -200,17 +193,17 @@ def test_kip_98_offsets_in_a_transaction_count_when_it_commits(stage):
     producer.begin()
     producer.send_offsets(reader.progress())
     producer.commit()
-    wait_until(lambda: stage.committed(group, require_stable=True) == (0, 2), "the commit is done")
+    until(lambda: stage.committed(group, require_stable=True) == (0, 2), "the commit is done")
 
 
 def test_kip_98_a_crash_of_the_broker_changes_no_transaction_decided_or_open(stage):
-    producer = stage.producer()
+    producer = stage.producer(timeout_ms=LONGEST_MS)
     for value, end in ((b"first", producer.commit), (b"taken back", producer.abort), (b"last", producer.commit)):
         producer.begin()
         producer.send(stage.topic, value)
         end()
     reader = stage.reader()
-    wait_until(lambda: reader.end() == 6, "the markers are written")
+    until(lambda: reader.end() == 6, "the markers are written")
     producer.begin()
     producer.send(stage.topic, b"before the crash")
     stage.kafka.restart(crash=True)
@@ -231,7 +224,7 @@ def test_kip_447_while_offsets_are_undecided_who_asks_for_stable_ones_is_told_to
     producer.send_offsets(reader.progress())
     assert stage.committed(group, require_stable=True) == (UNSTABLE_OFFSET_COMMIT, -1)
     producer.commit()
-    wait_until(lambda: stage.committed(group, require_stable=True) == (0, 1), "the commit is done")
+    until(lambda: stage.committed(group, require_stable=True) == (0, 1), "the commit is done")
 
 
 # aiokafka tells no more than the name of the group.

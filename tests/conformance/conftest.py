@@ -1,6 +1,6 @@
 import pytest
 
-from tests.clients.brokers import fresh_name, minikafka
+from tests.clients.brokers import KEPT, fresh_name, minikafka
 from tests.conformance.raw import Connection
 from tests.kafka import ApacheKafka, java_missing
 
@@ -15,7 +15,7 @@ AT_ONCE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "5",
-    "log.retention.check.interval.ms": "3600000",  # records have old times
+    **KEPT,
 }
 BOTH = ["minikafka", pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java])]
 

@@ -27,6 +27,7 @@ def look(side, what, *versions):
 
 def consumer_group_heartbeat_is_checked(side):
     side.create_topic(partitions=2)
+    side.settle()
     find(side)
     good = joining_848(side, "one")
     for what, wrong in {
@@ -49,6 +50,7 @@ def consumer_group_heartbeat_is_checked(side):
 
 def a_consumer_group_of_one(side):
     side.create_topic(partitions=3)
+    side.settle()
     find(side)
     side.ask("it joins", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
     look(side, "it has all")
@@ -138,6 +140,7 @@ def mixing(side):
 def a_consumer_group_of_two(side):
     """The second gets its partitions once the first has said that it gave them up."""
     side.create_topic(partitions=4)
+    side.settle()
     find(side)
     side.ask("first joins", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))
     side.ask("first has all", "ConsumerGroupHeartbeat", 1, **beating(side, "one", 1, **owned(side, 0, 1, 2, 3)))
@@ -174,6 +177,7 @@ def given(side, member_id):
 
 def static_members_848(side):
     side.create_topic(partitions=2)
+    side.settle()
     find(side)
     instance = {"instance_id": "one"}
     side.ask("a static member", "ConsumerGroupHeartbeat", 1, **joining_848(side, "a", **instance))
@@ -202,6 +206,7 @@ def topics_that_are_not_there(side):
 
 def kinds_of_groups_do_not_mix(side):
     side.create_topic()
+    side.settle()
     find(side)
     member_id, _ = alone(side, protocol_type="connect")
     side.ask("a consumer in another's group", "ConsumerGroupHeartbeat", 1, **joining_848(side, "one"))

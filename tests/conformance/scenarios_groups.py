@@ -17,7 +17,7 @@ OPAQUE = [{"name": "a", "metadata": b"1"}, {"name": "b", "metadata": b"2"}]
 def joining(side, member_id="", group="", **changes):
     """The fields of a JoinGroup."""
     return {
-        "group_id": side.name + group, "session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000,
+        "group_id": side.name + group, "session_timeout_ms": 300_000, "rebalance_timeout_ms": 30_000,
         "member_id": member_id, "protocol_type": "consumer", "protocols": RANGE,
     } | changes  # fmt: skip
 

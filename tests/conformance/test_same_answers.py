@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
-from tests.clients.brokers import fresh_name, minikafka
+from tests.clients.brokers import KEPT, fresh_name, minikafka
 from tests.clients.test_read_committed import BY_HAND
 from tests.conformance import (
     scenarios_admin,
@@ -141,7 +141,7 @@ DELIBERATE = {
 
 LIKE_OURS = {
     "log.initial.task.delay.ms": "3600000",  # the records are old: 30 seconds after its start they'd go
-    "log.retention.check.interval.ms": AT_ONCE["log.retention.check.interval.ms"],
+    **KEPT,
     "group.consumer.migration.policy": "disabled",  # a living group never changes its kind
     **BY_HAND,
     "num.network.threads": "1",  # requests of several connections are handled in the order in which they came

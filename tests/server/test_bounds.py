@@ -188,7 +188,7 @@ def test_a_trace_whose_reader_left_ends_with_one_line_and_the_server_goes_on(tmp
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with Served(trace=pipe) as served, Connection(served.bootstrap) as client:
         client.create_topic("orders")
-        assert select.select([reader], [], [], 20)[0] and b'"TopicCreated"' in os.read(reader, 1 << 16)
+        assert select.select([reader], [], [], 120)[0] and b'"TopicCreated"' in os.read(reader, 1 << 16)
         os.close(reader)
         assert client.produce("orders", batch(b"paid")).error_code == 0
         assert client.produce("orders", batch(b"paid")).error_code == 0

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from minikafka.broker.handlers import HANDLERS
 from minikafka.server.embedded import Served
 from minikafka.wire.messages import BY_KEY, encode_request
+from tests.clients.brokers import KEPT, overrides
 from tests.conformance.raw import Connection, batch
 from tests.conformance.test_every_version import body
 from tests.soak.frames import mutated
@@ -21,7 +22,7 @@ MEGABYTE = 1 << 20
 @pytest.fixture(scope="module")
 def victim():
     """A server with a topic, and a client that stays connected and asks all the time."""
-    with Served() as served, Connection(served.bootstrap) as witness:
+    with Served(options=overrides(KEPT)) as served, Connection(served.bootstrap) as witness:
         witness.create_topic("orders")
         witness.produce("orders", batch(b"a", b"b"))
         yield served, witness

@@ -12,6 +12,7 @@ import pytest
 
 from minikafka.server.embedded import Served
 from tests.conformance.raw import Connection, batch
+from tests.kafka import free_ports
 
 
 def serve(*options, **popen):
@@ -123,7 +124,7 @@ def test_it_dies_with_the_process_that_started_it():
     parent.communicate()
     import select
 
-    assert select.select([handle], [], [], 20)[0], "the server outlived its parent"
+    assert select.select([handle], [], [], 120)[0], "the server outlived its parent"
     os.close(handle)
 
 
@@ -156,11 +157,11 @@ def test_a_server_that_does_not_start_says_why_in_the_error():
 
 
 def test_a_bootstrap_address_can_be_kept_over_a_restart(tmp_path):
-    with Served(data=tmp_path) as first, Connection(first.bootstrap) as client:
+    [port] = free_ports(1)
+    with Served(data=tmp_path, port=port) as first, Connection(first.bootstrap) as client:
         client.create_topic("orders")
         client.produce("orders", batch(b"a"))
         first.kill()
-    port = int(first.bootstrap.rpartition(":")[2])
     with Served(data=tmp_path, port=port) as second, Connection(second.bootstrap) as client:
         assert second.bootstrap == first.bootstrap
         assert client.offset("orders", -1).offset == 1

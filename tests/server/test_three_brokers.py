@@ -7,9 +7,9 @@ import pytest
 from minikafka.broker.handlers import HANDLERS
 from minikafka.server.embedded import Served
 from minikafka.wire.errors import Error
-from tests.clients.brokers import overrides
+from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection, batch
-from tests.server.test_processes import until
+from tests.server.test_processes import described
 
 kafka = pytest.importorskip("kafka")
 # One process: when it stands still, all three do.
@@ -85,9 +85,9 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(tmp_path):
         producer = kafka.KafkaProducer(bootstrap_servers=served.bootstrap, acks="all")
         assert [producer.send("orders", b"%d" % number).get(60).offset for number in range(10)] == list(range(10))
         producer.close()
-        [partition] = admin.describe_topics(["orders"])[0]["partitions"]
         admin.close()
-        nearest = partition["leader_id"] % 3 + 1
+        leader, _ = described(served.bootstrap, "orders")
+        nearest = leader % 3 + 1
         settings = {"group.id": "near", "auto.offset.reset": "earliest", "client.rack": "abc"[nearest - 1]}
         consumer = confluent_kafka.Consumer({"bootstrap.servers": served.bootstrap, **settings})
         consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])

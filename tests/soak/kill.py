@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.clients.test_confluent_kafka import consuming, finish
+from tests.kafka import free_ports
 
 GROUP = "readers"
 KEYS = 200  # of the compacted topic
@@ -212,8 +213,8 @@ def kill(rounds: int, seed: int) -> str:
     """So many kills; a summary, or Wrong."""
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="minikafka-kill-") as data:
-        served = Served(data=data, options=overrides(PROPERTIES))
-        port = int(served.bootstrap.rpartition(":")[2])
+        [port] = free_ports(1)
+        served = Served(data=data, port=port, options=overrides(PROPERTIES))
         try:
             admin = AdminClient({"bootstrap.servers": served.bootstrap, "log_level": 0})
             finish(admin.create_topics([NewTopic(name, 1, 1, config=configs) for name, configs in TOPICS.items()]))

@@ -51,6 +51,7 @@ def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.java
 @without_java
 def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and_again():

@@ -119,7 +119,7 @@ def test_a_log_that_apache_kafka_wrote_is_read_and_goes_on(tmp_path):
         consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=None, auto_offset_reset="earliest")
         consumer.assign([TopicPartition("orders", 0)])
         values = []
-        while len(values) < 1001 and (polled := consumer.poll(timeout_ms=10_000)):
+        while len(values) < 1001 and (polled := consumer.poll(timeout_ms=60_000)):
             values += [record.value for records in polled.values() for record in records]
         consumer.close()
     assert values == [b"value %d" % number for number in range(500)] * 2 + [b"ours"]
