@@ -164,24 +164,28 @@ class Broker:
         """A request, without its size. From here on the frame is the broker's: offsets are stamped into its batches."""
         self._enter(now)
         client = self.clients[connection]
+        client.asked += 1
+        client.lets_in = False
         try:
             request = messages.decode_request(frame)
         except messages.UnsupportedVersion as error:
-            self._refuse_version(connection, error)
+            self._refuse_version(connection, client, error)
             return
         except DecodeError as error:
-            self._close(connection, f"sent a frame that is no Kafka request: {error}")
+            why = f"sent a frame that is no Kafka request: {error}"
+            self._finish(client, client.asked, Close(connection, why))
             return
         client.client_id = request.client_id
         handler = HANDLERS.get(request.api.key)
         if handler is None or (handler.of_nodes and client.listener != CONTROLLER_LISTENER):
-            self._close(connection, f"sent {request.api.name}, which this broker does not serve")
+            why = f"sent {request.api.name}, which this broker does not serve"
+            self._finish(client, client.asked, Close(connection, why))
         elif not handler.versions[0] <= request.version <= handler.versions[1]:
             refused = messages.UnsupportedVersion(request.api.key, request.version, request.correlation_id)
-            self._refuse_version(connection, refused)
+            self._refuse_version(connection, client, refused)
         else:
             of = (request.api.name, request.version, request.correlation_id, request.body)
-            call = Call(connection, client, *of, handler)
+            call = Call(connection, client, *of, handler, client.asked)
             self._on_behalf(call, self._serve, call, now)
         self._wake(now)
 
@@ -319,6 +323,7 @@ class Broker:
             self._end(call, answer, now)
         else:
             self.waiting.park(answer, call.connection, call)
+            call.client.lets_in = answer.lets_in
 
     def _handle(self, call: Call, now: Now) -> Answer | Wait | None:
         try:
@@ -363,24 +368,33 @@ class Broker:
         except Exception as error:
             self.waiting.drop(call.connection)
             self.notice(f"{call.api} {call.version} of {call.connection} met a bug of minikafka's: {error!r}", error)
-            self._close(call.connection, f"sent {call.api} {call.version}, which met a bug of minikafka's")
+            call.client.answered = call.number - 1  # and those before it, which were dropped, never are
+            self._answer(call, {"close": f"sent {call.api} {call.version}, which met a bug of minikafka's"})
         self.trace.cause = None
 
     def _answer(self, call: Call, answer: Answer | None) -> None:
-        if answer is None:
-            self.outbox.append(Done(call.connection))
-        elif "close" in answer:
-            self._close(call.connection, answer["close"])
-        else:
+        frame = None
+        if answer is not None and "close" not in answer:
             if self.trace:
                 self.groups.tell_refusal(call, answer)
             frame = messages.encode_response(call.api, call.version, call.correlation_id, answer)
-            if isinstance(call.connection, Itself):
-                _, reply = messages.decode_response(call.api, call.version, bytearray().join(frame))
-                call.connection.then(reply, self.now)
-                return
+        if isinstance(call.connection, Itself):
+            of = call.api, call.version
+            said = None if frame is None else messages.decode_response(*of, bytearray().join(frame))[1]
+            call.connection.then(said, self.now)
+        elif frame is not None:
             self._answered_bytes += sum(map(len, frame))
-            self.outbox.append(Reply(call.connection, frame))
+            self._finish(call.client, call.number, Reply(call.connection, frame))
+        else:
+            effect = Close(call.connection, answer["close"]) if answer else Done(call.connection)
+            self._finish(call.client, call.number, effect)
+
+    def _finish(self, client: Client, number: int, effect: Effect) -> None:
+        """What becomes of a client's request, in the order in which they came."""
+        client.early[number] = effect
+        while client.answered + 1 in client.early:
+            client.answered += 1
+            self.outbox.append(client.early.pop(client.answered))
 
     def _wake(self, now: Now) -> None:
         """Who waits for what has moved looks again, until nothing moves; who has ended is answered."""
@@ -424,23 +438,17 @@ class Broker:
             case ("metadata",):
                 self.control.go_on(now)
 
-    def _refuse_version(self, connection: Connection, refused: messages.UnsupportedVersion) -> None:
+    def _refuse_version(self, connection: Connection, client: Client, refused: messages.UnsupportedVersion) -> None:
         """ApiVersions answers in version 0, with what it does speak (KIP-511). Else Kafka closes the connection."""
         if refused.api_key == API_VERSIONS:
             lowest, highest = HANDLERS[API_VERSIONS].versions
             own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
             body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
             frame = messages.encode_response("ApiVersions", 0, refused.correlation_id, body)
-            self.outbox.append(Reply(connection, frame))
+            self._finish(client, client.asked, Reply(connection, frame))
         else:
             what = f"asked for API {refused.api_key} in version {refused.version}, which is not served"
-            self._close(connection, what)
-
-    def _close(self, connection: Connection, why: str) -> None:
-        if isinstance(connection, Itself):
-            connection.then(None, self.now)
-        else:
-            self.outbox.append(Close(connection, why))
+            self._finish(client, client.asked, Close(connection, what))
 
     @property
     def is_recovering(self) -> bool:

@@ -1,11 +1,11 @@
 """A request on its way through the node, who sent it, and how it is refused where its handler knows no better."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minikafka.broker.effects import Connection
+from minikafka.broker.effects import Connection, Effect
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
@@ -23,11 +23,17 @@ CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 
 @dataclass(slots=True)
 class Client:
-    """One connection as the broker sees it."""
+    """One connection as the broker sees it. lets_in: its next request may come before the last one is answered. asked,
+    answered: how many requests. early: what became of one whose turn to be answered hasn't come, by its number.
+    """
 
     listener: str
     host: str
     client_id: str | None = None
+    lets_in: bool = False
+    asked: int = 0
+    answered: int = 0
+    early: dict[int, Effect] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +44,7 @@ class Itself:
 
 
 class Call(NamedTuple):
-    """A request on its way through a handler."""
+    """A request on its way through a handler. number: 1 for the first one of its connection."""
 
     connection: Connection
     client: Client
@@ -47,6 +53,7 @@ class Call(NamedTuple):
     correlation_id: int
     body: Message
     handler: "Handler"
+    number: int = 0
 
 
 class Handler(NamedTuple):

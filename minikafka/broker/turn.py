@@ -1,10 +1,12 @@
 """One turn of a node: requests in, effects out. Both shells take it from here, so they keep the same order.
 
-The broker has one request of a connection at a time. When it is finished (answered, done without an answer, refused)
-the connection's next one goes in, after all effects that were there before. A shell says which frame comes next, and
-carries out each effect; everything else is here, and does no I/O.
+The broker has one request of a connection at a time; of one that waits for its records to be replicated, a few more.
+When it is finished (answered, done without an answer, refused) the connection's next one goes in, after all effects
+that were there before. A shell says which frame comes next, and carries out each effect; everything else is here, and
+does no I/O.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -23,6 +25,7 @@ class Shell(Protocol):
         """Do what the node asks for."""
 
 
+MOST_INSIDE = 5  # requests of one connection: what producers have in flight, max.in.flight.requests.per.connection
 SLICE_MS = 50  # of one turn: connections whose next request must wait then go on in the next one
 
 
@@ -33,18 +36,15 @@ class Turn:
         self._broker = broker
         self._shell = shell
         self._now = now
-        self._busy: set[Connection] = set()  # a request of theirs is inside the broker
+        self._inside: Counter[Connection] = Counter()  # how many of their requests are inside the broker
         self.unfinished: list[Connection] = []
         self._slice_ends_ms: int | None = None  # of this drain, from its first request on
         self._slice_is_over = False
 
     def admit(self, connection: Connection) -> None:
-        """Let a connection's next request in, unless one is inside."""
-        if connection in self._busy or self._broker.stopped:
-            return
-        frame = self._shell.next_frame(connection)
-        if frame is not None:
-            self._busy.add(connection)
+        """Let a connection's next requests in, as many as may be inside."""
+        while self._may_come(connection) and (frame := self._shell.next_frame(connection)) is not None:
+            self._inside[connection] += 1
             now = self._now()
             if self._slice_ends_ms is None:
                 self._slice_ends_ms = now.monotonic_ms + SLICE_MS
@@ -57,9 +57,14 @@ class Turn:
                 bug = f"a request of {connection} met a bug of minikafka's; please report it: {error!r}"
                 self._broker.outbox += [Notice(bug, error), Close(connection, "met a bug of minikafka's (above)")]
 
+    def _may_come(self, connection: Connection) -> bool:
+        inside = self._inside[connection]
+        let_in = not inside or (inside < MOST_INSIDE and self._broker.clients[connection].lets_in)
+        return let_in and not self._broker.stopped
+
     def gone(self, connection: Connection) -> None:
         """The connection is closed; nothing more comes from it."""
-        self._busy.discard(connection)
+        del self._inside[connection]
         self._broker.disconnected(connection)
 
     def go_on(self) -> None:
@@ -77,7 +82,7 @@ class Turn:
             freed: list[Connection] = []
             for effect in effects:
                 if isinstance(effect, Reply | Done | Close):
-                    self._busy.discard(effect.connection)
+                    self._inside[effect.connection] -= self._inside[effect.connection] > 0  # none, once it is gone
                     freed.append(effect.connection)
                 self._shell.carry_out(effect)
             for connection in freed:

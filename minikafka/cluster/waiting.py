@@ -37,10 +37,11 @@ class Wait:
     attempt(wait, now, expired): the answer's fields, or None to go on waiting; KafkaError to refuse. Without it the
     wait is ended by whoever keeps it. keys: what may change the answer. deadline_ms: monotonic; a wait that gives no
     answer then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive under the keys before
-    another attempt makes sense. again: the request begins anew when it ends, there is no answer yet.
+    another attempt makes sense. again: the request begins anew when it ends, there is no answer yet. lets_in: what the
+    request does is done, and the connection's next one may begin.
     """
 
-    __slots__ = ("_attempt", "_then", "again", "answer", "deadline_ms", "error", "keys", "missing_bytes")
+    __slots__ = ("_attempt", "_then", "again", "answer", "deadline_ms", "error", "keys", "lets_in", "missing_bytes")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Wait:
         self.deadline_ms = deadline_ms
         self.missing_bytes = missing_bytes
         self.again = again
+        self.lets_in = False
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
         self._attempt = attempt
@@ -117,21 +119,23 @@ class Parked:
     wait: Wait
     connection: Hashable
     request: Any
+    is_here: bool = True
 
 
 class Waiting:
-    """All parked requests of a node, by connection (at most one each), by key and by deadline."""
+    """All parked requests of a node, by connection (a few each), by key and by deadline."""
 
     def __init__(self) -> None:
-        self._by_connection: dict[Hashable, Parked] = {}
-        self._by_key: dict[Hashable, dict[Hashable, Parked]] = {}
+        self._by_connection: dict[Hashable, dict[Parked, None]] = {}
+        self._by_key: dict[Hashable, dict[Parked, None]] = {}
         self._deadlines: list[tuple[int, int, Parked]] = []
         self._ended: deque[Parked] = deque()
         self._numbers = itertools.count()
         self._keys = 0
+        self._parked = 0
 
     def __len__(self) -> int:
-        return len(self._by_connection)
+        return self._parked
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether anybody waits for a key."""
@@ -142,25 +146,26 @@ class Waiting:
         return bool(self._ended)
 
     def has_room(self, wait: Wait) -> bool:
-        """Whether all parked requests together wait for few enough keys. For one key always: a connection has one."""
+        """Whether all parked requests together wait for few enough keys. For one key always: a connection has few."""
         return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
 
     def park(self, wait: Wait, connection: Hashable, request: Any) -> None:
         """Keep a connection's request until its wait ends."""
-        assert connection not in self._by_connection, "one request of a connection at a time"
         assert not wait.is_done, "what has ended is answered, not parked"
-        parked = self._by_connection[connection] = Parked(wait, connection, request)
+        parked = Parked(wait, connection, request)
+        self._by_connection.setdefault(connection, {})[parked] = None
         wait.then(lambda _: self._ended.append(parked))
+        self._parked += 1
         self._keys += len(wait.keys)
         for key in wait.keys:
-            self._by_key.setdefault(key, {})[connection] = parked
+            self._by_key.setdefault(key, {})[parked] = None
         if wait.deadline_ms < FOR_EVER_MS:
             heapq.heappush(self._deadlines, (wait.deadline_ms, next(self._numbers), parked))
 
     def moved(self, key: Hashable, size_bytes: int) -> list[Parked]:
         """Something arrived under a key: those parked requests that are worth an attempt now."""
         ready = []
-        for parked in self._by_key.get(key, {}).values():
+        for parked in self._by_key.get(key, ()):
             parked.wait.missing_bytes -= size_bytes
             if parked.wait.missing_bytes <= 0:
                 ready.append(parked)
@@ -173,42 +178,43 @@ class Waiting:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms of the earliest deadline."""
-        while self._deadlines and not self._is_parked(self._deadlines[0][2]):
+        while self._deadlines and not self._deadlines[0][2].is_here:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
     def everything(self) -> list[Parked]:
         """All of them, for a node that stops."""
-        return list(self._by_connection.values())
+        return [parked for of_one in self._by_connection.values() for parked in of_one]
 
     def ended(self) -> Iterator[Parked]:
         """Takes out those that have ended, in that order; more may end meanwhile."""
         while self._ended:
             parked = self._ended.popleft()
-            if self._is_parked(parked):
+            if parked.is_here:
                 self._remove(parked)
                 yield parked
 
     def drop(self, connection: Hashable) -> None:
         """The connection is gone, and what it waited for with it."""
-        parked = self._by_connection.get(connection)
-        if parked is not None:
+        for parked in list(self._by_connection.get(connection, ())):
             self._remove(parked)
 
-    def _is_parked(self, parked: Parked) -> bool:
-        return self._by_connection.get(parked.connection) is parked
-
     def _remove(self, parked: Parked) -> None:
-        del self._by_connection[parked.connection]
+        parked.is_here = False
+        self._parked -= 1
         self._keys -= len(parked.wait.keys)
+        remove(self._by_connection, parked.connection, parked)
         for key in parked.wait.keys:
-            under_key = self._by_key[key]
-            del under_key[parked.connection]
-            if not under_key:
-                del self._by_key[key]
-        if len(self._deadlines) > 64 + 2 * len(self._by_connection):  # answered long before their deadlines
-            self._deadlines = [entry for entry in self._deadlines if self._is_parked(entry[2])]
+            remove(self._by_key, key, parked)
+        if len(self._deadlines) > 64 + 2 * self._parked:  # answered long before their deadlines
+            self._deadlines = [entry for entry in self._deadlines if entry[2].is_here]
             heapq.heapify(self._deadlines)
+
+
+def remove(index: dict[Hashable, dict[Parked, None]], key: Hashable, parked: Parked) -> None:
+    del index[key][parked]
+    if not index[key]:
+        del index[key]
 
 
 class Deadlines(Generic[Key]):

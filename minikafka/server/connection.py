@@ -2,9 +2,9 @@
 
 A frame is a size (int32) and that many bytes. Small frames are cut out of one scratch buffer that all connections
 share; a frame that did not arrive whole gets a bytearray of its own, which grows as its bytes come and which the socket
-fills directly. The broker has one request of a connection at a time. While it has one, or while the client does not
-read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP holds the client
-back.
+fills directly. The broker has one request of a connection at a time, or a few. While it takes no more, or while the
+client does not read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP
+holds the client back.
 """
 
 import asyncio

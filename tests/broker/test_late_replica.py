@@ -6,13 +6,15 @@ It is in sync with every partition, and a voter of the metadata quorum; the node
 
 import pytest
 
-from minikafka.broker.effects import HangUp, Request
+from minikafka.broker.effects import Close, Done, HangUp, Reply, Request
+from minikafka.broker.turn import MOST_INSIDE, Turn
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.election import LANE
 from minikafka.cluster.metadata import METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import decode_request, encode_response, encode_versioned
+from minikafka.wire.messages import decode_request, encode_request, encode_response, encode_versioned
+from minikafka.wire.records import encode_batch
 from tests.broker.node import WALL_MS, Node
 
 RANGE = [{"name": "range", "metadata": encode_versioned("ConsumerProtocolSubscription", 1, {"topics": ["orders"]})}]
@@ -151,6 +153,131 @@ def test_consumers_do_not_see_what_does_not_count(pair):
     assert pair.answer() is None
     pair.fetch_records()
     assert len(pair.answer("Fetch", 12).responses[0].partitions[0].records) > 0
+
+
+# -- a producer's requests in flight (max.in.flight.requests.per.connection)
+
+
+class Wire:
+    """A client's frames, numbered by their correlation ids, which a turn lets in; and what became of them."""
+
+    def __init__(self, pair):
+        self.pair, self.frames, self.heard = pair, [], []
+        self.turn = Turn(pair.broker, self, lambda: pair.now)
+
+    def next_frame(self, connection):
+        return self.frames.pop(0) if self.frames else None
+
+    def carry_out(self, effect):
+        if isinstance(effect, Reply):
+            self.heard.append(int.from_bytes(b"".join(effect.frame)[:4], "big"))
+        elif isinstance(effect, Close | Done):
+            self.heard.append(type(effect).__name__)
+            if isinstance(effect, Close):
+                self.frames.clear()
+                self.turn.gone(effect.connection)
+
+    def produce(self, number, value="a", acks=-1, topic="orders"):
+        data = [{"index": 0, "records": encode_batch([(WALL_MS, None, value.encode(), [])])}]
+        body = {"acks": acks, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": data}]}
+        self.ask("Produce", 9, number, **body)
+
+    def ask(self, api, version, number, **body):
+        self.frames.append(bytearray().join(encode_request(api, version, number, "test", body)))
+
+    def go(self):
+        self.turn.admit("client")
+        self.turn.drain()
+        return self.heard
+
+    @property
+    def appended(self):
+        return self.pair.broker.replicas.leader("orders", 0).log.log_end_offset
+
+
+@pytest.fixture
+def wire(pair):
+    return Wire(pair)
+
+
+def test_requests_in_flight_are_appended_while_the_first_one_waits_to_be_replicated(wire):
+    for number in range(MOST_INSIDE + 2):
+        wire.produce(number, str(number))
+    assert wire.go() == []
+    assert wire.appended == MOST_INSIDE
+    wire.pair.fetch_records()
+    assert wire.go() == list(range(MOST_INSIDE))
+    assert wire.appended == MOST_INSIDE + 2
+    wire.pair.fetch_records()
+    assert wire.go() == list(range(MOST_INSIDE + 2))
+    assert wire.pair.values("orders") == [str(number) for number in range(MOST_INSIDE + 2)]
+
+
+def test_what_is_done_early_is_answered_in_its_turn(wire):
+    wire.produce(1)
+    wire.produce(2, acks=1)
+    wire.produce(3)
+    assert wire.go() == []
+    assert wire.appended == 2, "who was answered early waits before another one comes in"
+    wire.pair.fetch_records()
+    assert wire.go() == [1, 2]
+    assert wire.appended == 3
+    wire.pair.fetch_records()
+    assert wire.go() == [1, 2, 3]
+
+
+def test_a_request_that_waits_for_something_else_lets_nobody_in(wire):
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20, "current_leader_epoch": -1}
+    topics = [{"topic": "orders", "partitions": [partition]}]
+    wire.ask("Fetch", 11, 1, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    wire.produce(2)
+    assert wire.go() == []
+    assert wire.appended == 0
+    wire.pair.pass_time(500)
+    assert wire.go() == [1]
+    assert wire.appended == 1
+
+
+def test_an_error_closes_the_connection_after_those_before_it_are_answered(wire):
+    wire.produce(1)
+    wire.produce(2, acks=0, topic="nowhere")
+    assert wire.go() == []
+    wire.pair.fetch_records()
+    assert wire.go() == [1, "Close"]
+
+
+def test_acks_0_behind_acks_all_is_appended_at_once_and_never_answered(wire):
+    wire.produce(1)
+    wire.produce(2, acks=0)
+    assert wire.go() == []
+    assert wire.appended == 2
+    wire.pair.fetch_records()
+    assert wire.go() == [1, "Done"]
+
+
+def test_nobody_waits_for_a_producer_that_hangs_up_with_requests_in_flight(wire):
+    wire.produce(1)
+    wire.produce(2)
+    wire.produce(3, acks=1)
+    wire.go()
+    assert len(wire.pair.broker.waiting) == 2
+    wire.turn.gone("client")
+    assert len(wire.pair.broker.waiting) == 0
+    wire.pair.fetch_records()
+    assert wire.go() == []
+
+
+def test_a_bug_in_one_of_the_requests_in_flight_closes_the_connection_at_once(wire, monkeypatch):
+    wire.produce(1)
+    wire.go()
+
+    def bug(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("minikafka.broker.handlers.produce.append", bug)
+    wire.produce(2)
+    assert wire.go() == ["Close"]
+    assert len(wire.pair.broker.waiting) == 0
 
 
 # -- groups

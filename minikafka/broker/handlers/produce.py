@@ -2,16 +2,18 @@
 
 Behaviour: acks=0 gets no answer (an error closes the connection, which is how the client learns of it), acks=1 is
 answered when the leader has written, acks=all when all in-sync replicas have, min.insync.replicas at least; a batch
-that is there already waits like a new one. Nothing is synced to disk before the answer, as in Apache Kafka. A batch
-is appended as it came: only its base offset, its leader epoch and, for LogAppendTime, its timestamps are stamped; it is
-compressed anew where the topic's compression.type names another codec than the producer chose. The
-checks are those of Kafka's that the batch header can show (cluster/validation.py). So a wrong record within a batch
-whose CRC is right, or a timestamp that is too early and not the batch's first, is accepted here and refused by Apache
-Kafka; and so are more records than one request may make the broker look at: MESSAGE_TOO_LARGE, on which the Java
-client sends smaller batches. Versions: 3 is the first with record batches v2; 0 is advertised all the same, because
-older librdkafka stops compressing when it sees that 0 is missing. 7 allows zstd (KIP-110), 8 adds error messages
-(KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong node (KIP-951); since 11 a producer may be told
-to abort its transaction, since 12 partitions join it of themselves (KIP-890); 13 names topics by id (KIP-516).
+that is there already waits like a new one. While it waits the connection's next request is served, where Apache Kafka
+reads no further: a producer's requests in flight are replicated together, and answered in their order. Nothing is
+synced to disk before the answer, as in Apache Kafka. A batch is appended as it came: only its base offset, its leader
+epoch and, for LogAppendTime, its timestamps are stamped; it is compressed anew where the topic's compression.type names
+another codec than the producer chose. The checks are those of Kafka's that the batch header can show
+(cluster/validation.py). So a wrong record within a batch whose CRC is right, or a timestamp that is too early and not
+the batch's first, is accepted here and refused by Apache Kafka; and so are more records than one request may make the
+broker look at: MESSAGE_TOO_LARGE, on which the Java client sends smaller batches. Versions: 3 is the first with record
+batches v2; 0 is advertised all the same, because older librdkafka stops compressing when it sees that 0 is missing. 7
+allows zstd (KIP-110), 8 adds error messages (KIP-467), 9 is flexible, 10 names the leader to one who asks the wrong
+node (KIP-951); since 11 a producer may be told to abort its transaction, since 12 partitions join it of themselves
+(KIP-890); 13 names topics by id (KIP-516).
 """
 
 from collections.abc import Callable
@@ -62,8 +64,10 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
         return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
     if not pending:
         return answered(broker, request, topics)
-    deadline_ms = now.monotonic_ms + body.timeout_ms
-    return replicated(pending, deadline_ms, tell, lambda: answered(broker, request, topics))
+    body.topic_data.clear()  # what is in the log needn't be in memory for as long as the answer waits
+    wait = replicated(pending, now.monotonic_ms + body.timeout_ms, tell, lambda: answered(broker, request, topics))
+    wait.lets_in = True
+    return wait
 
 
 def name_of(broker: Broker, request: Call, topic: Any) -> str | None:
