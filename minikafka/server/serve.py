@@ -22,6 +22,7 @@ from minikafka.cluster.metadata import Endpoint
 from minikafka.server.addresses import CannotServe, listen_socket
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
+from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
 from minikafka.storage.checkpoints import uuid_text
@@ -49,6 +50,7 @@ PROPERTIES_OF_MANY = {
 
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
+    keep_freed_memory()
     try:
         with ExitStack() as cleanup:
             return asyncio.run(serve(args, cleanup))
