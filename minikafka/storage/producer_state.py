@@ -295,15 +295,18 @@ class ProducerState:
 
 
 def encode_snapshot(producers: dict[int, Producer]) -> bytes:
-    """A snapshot file. Of the last batches it holds the newest: the others only serve retries that are on their way."""
-    content = bytearray(_COUNT.pack(len(producers)))
+    """A snapshot file: a row for each remembered batch of a producer, the newest last. Apache Kafka writes the newest
+    only, and of several rows takes the last one. The others are for requests that were not answered before a restart.
+    """
+    content = bytearray()
     for producer_id, producer in producers.items():
-        last = producer.batches[-1] if producer.batches else Batch(-1, -1, 0, -1)
         first_offset = -1 if producer.transaction_first_offset is None else producer.transaction_first_offset
-        content += _ENTRY.pack(
-            producer_id, producer.epoch, last.last_sequence, last.last_offset, last.offset_delta,
-            producer.timestamp, producer.coordinator_epoch, first_offset,
-        )  # fmt: skip
+        for batch in producer.batches or [Batch(-1, -1, 0, -1)]:
+            content += _ENTRY.pack(
+                producer_id, producer.epoch, batch.last_sequence, batch.last_offset, batch.offset_delta,
+                producer.timestamp, producer.coordinator_epoch, first_offset,
+            )  # fmt: skip
+    content[:0] = _COUNT.pack(len(content) // _ENTRY.size)
     return _HEAD.pack(_VERSION, crc32c(content)) + content
 
 
@@ -316,12 +319,12 @@ def decode_snapshot(data: bytes) -> dict[int, Producer]:
     (count,) = _COUNT.unpack_from(content)
     if version != _VERSION or crc != crc32c(content) or len(content) != _COUNT.size + count * _ENTRY.size:
         raise KafkaError(Error.CORRUPT_MESSAGE, "a producer snapshot that is not whole")
-    producers = {}
+    producers: dict[int, Producer] = {}
     for entry in _ENTRY.iter_unpack(content[_COUNT.size :]):
         producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first_offset = entry
-        producer = Producer(epoch, timestamp, coordinator_epoch=coordinator_epoch)
+        opened = first_offset if first_offset >= 0 else None
+        new = Producer(epoch, timestamp, coordinator_epoch=coordinator_epoch, transaction_first_offset=opened)
+        producer = producers.setdefault(producer_id, new)
         if last_offset >= 0:
             producer.batches.append(Batch(last_sequence, last_offset, offset_delta, timestamp))
-        producer.transaction_first_offset = first_offset if first_offset >= 0 else None
-        producers[producer_id] = producer
     return producers

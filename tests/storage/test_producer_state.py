@@ -174,6 +174,19 @@ def test_a_snapshot_has_kafkas_format():
     assert len(data) == 10 + 46
 
 
+def test_kip_98_what_was_in_flight_at_a_clean_stop_is_recognized_after_it():
+    disk = MemoryDisk()
+    log = open_log(disk)
+    for sequence in range(7):
+        send(log, sequence)
+    log.close()
+    log = recovered(disk, clean=True, recovery_point=7)
+    for sequence in range(2, 7):
+        assert send(log, sequence).base_offset == sequence
+    assert refused(log, 1) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 7).base_offset == 7
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:5], lambda data: data[:-1] + b"\x55"])
 def test_a_damaged_snapshot_is_passed_over(damage):
     with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):

@@ -332,7 +332,7 @@ for producer, topic, words in (
     ({}, {}, "requests a second, and 60 are allowed"),  # all defaults
     ({"delivery_timeout_ms": 40_000, "linger_ms": 0}, TOPIC, "requests a second, and 60 are allowed"),
     (PRODUCER | {"linger_ms": 100}, TOPIC, "and should have it after 60 ms"),
-    (PRODUCER | {"batch_size": 100}, TOPIC, "and should have it after 60 ms"),
+    (PRODUCER | {"batch_size": 100}, TOPIC, "requests a second, and 60 are allowed"),  # one payment each
     (PRODUCER | {"acks": 1}, TOPIC, "is there twice"),
     (PRODUCER | {"acks": 1, "retries": 0}, TOPIC, "payments were acknowledged and are gone"),
     (PRODUCER | {"acks": 0}, TOPIC, "payments were acknowledged and are gone"),
