@@ -6,8 +6,8 @@ import pytest
 
 from minikafka.server.embedded import Served
 
-kafka = pytest.importorskip("kafka")
-BATCH_BYTES = 900_000
+confluent_kafka = pytest.importorskip("confluent_kafka")
+RECORD_BYTES, RECORDS = 1000, 60_000
 PAGE_BYTES = 4096
 
 
@@ -18,17 +18,17 @@ def page_faults(pid):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts what Linux tells in /proc, of what glibc does")
-def test_a_broker_asks_the_system_for_fresh_memory_for_few_of_many_large_batches(tmp_path):
-    with Served(data=tmp_path) as served:
-        producer = kafka.KafkaProducer(bootstrap_servers=served.bootstrap, max_request_size=2 * BATCH_BYTES)
+def test_a_broker_asks_the_system_for_little_fresh_memory_while_large_batches_come(tmp_path):
+    with Served(data=tmp_path, options=("--brokers", "3", "--override", "default.replication.factor=3")) as served:
+        producer = confluent_kafka.Producer({"bootstrap.servers": served.bootstrap, "log_level": 0})
 
-        def send(count):
-            for _ in range(count):
-                producer.send("orders", bytes(BATCH_BYTES)).get(60)
+        def send():
+            for _ in range(RECORDS):
+                producer.produce("orders", bytes(RECORD_BYTES))
+            assert producer.flush(60) == 0
 
-        send(5)
+        send()
         before = page_faults(served.process.pid)
-        send(40)
+        send()
         fresh_bytes = (page_faults(served.process.pid) - before) * PAGE_BYTES
-        producer.close()
-    assert fresh_bytes < 40 * BATCH_BYTES / 4
+    assert fresh_bytes < RECORDS * RECORD_BYTES / 4
