@@ -83,6 +83,7 @@ class Election:
     _timer_ms: int | None = None
     _votes: dict[int, bool] = field(default_factory=dict)
     _rounds: int = 0  # that this voter lost in a row
+    _tries: int = 0  # in a row, lost or not
     _heard_ms: dict[int, int] = field(default_factory=dict)  # the leader's: when each voter fetched last
 
     def __post_init__(self) -> None:
@@ -203,7 +204,7 @@ class Election:
     def fetched(self, now: Now) -> None:
         """The leader of this epoch has answered a fetch."""
         self.has_fetched = True
-        self._rounds = 0
+        self._rounds = self._tries = 0
         self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms
 
     def lost_leader(self, now: Now) -> None:
@@ -225,14 +226,18 @@ class Election:
         self._changed(now)
 
     def _patience_ms(self) -> int:
-        """Between one and two election timeouts, so that rarely two stand at the same time."""
-        return round(self._timeouts.election_timeout_ms * (1 + self._random()))
+        """Between one and two election timeouts, so that rarely two stand at the same time. After tries that came to
+        nothing twice as long each time: others may be slower than a short timeout takes them to be.
+        """
+        timeout_ms, longest_ms = self._timeouts.election_timeout_ms, self._timeouts.election_backoff_max_ms
+        return round(max(timeout_ms, min(timeout_ms << min(self._tries, 10), longest_ms)) * (1 + self._random()))
 
     def _ask_for_votes(self, role: str, now: Now) -> None:
         if role == PROSPECTIVE:
             self.vote.leader = NO_LEADER
         self._votes = {}
         self._become(role, now, self._patience_ms())
+        self._tries += role == PROSPECTIVE
         epoch, (last_epoch, end_offset) = self.vote.epoch, self._log_end()
         asked = {"replica_epoch": epoch, "replica_id": self._node_id, "pre_vote": role == PROSPECTIVE}
         asked |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
@@ -278,7 +283,7 @@ class Election:
     def _lead(self, now: Now) -> None:
         self.vote.leader = self._node_id
         self._save(self.vote)
-        self._rounds = 0
+        self._rounds = self._tries = 0
         self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
         self._become(LEADER, now, None)
         self._timer_ms = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2 if self._others else None

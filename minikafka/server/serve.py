@@ -41,22 +41,52 @@ PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs 
 PROPERTIES_OF_MANY = {
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "2000",
-    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.election.timeout.ms": "30",
     "controller.quorum.fetch.timeout.ms": "900",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "5000",
 }  # a broker that is gone is noticed in two seconds, not nine
 
 
+class Parent(NamedTuple):
+    """Who started this process. say_ready(addresses): tells it where clients reach the brokers. wait_for_end(): returns
+    when it has ended, and the brokers with it; None: they go on.
+    """
+
+    say_ready: Callable[[str], object]
+    wait_for_end: Callable[[], object] | None
+
+
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    keep_freed_memory()
+    return run_here(args, Parent(print_ready, wait_for_end_of_input if args.exit_with_parent else None))
+
+
+def run_here(args: "argparse.Namespace", parent: Parent) -> int:
+    """The same for any parent: a terminal, a program of ours, or the process that starts each broker in one."""
     try:
         with ExitStack() as cleanup:
-            return asyncio.run(serve(args, cleanup))
+            check(args)
+            folder = data_folder(args, cleanup)
+            if args.processes:
+                from minikafka.server.processes import run_processes
+
+                return run_processes(args, folder, parent, cleanup)
+            keep_freed_memory()
+            return asyncio.run(serve(args, folder, parent, cleanup))
     except CannotServe as error:
         log(str(error))
         return 1
+
+
+def print_ready(addresses: str) -> None:
+    print(f"ready {addresses}", flush=True)
+
+
+def wait_for_end_of_input() -> None:
+    """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
+    while os.read(0, 4096):
+        pass
 
 
 class Places(NamedTuple):
@@ -68,15 +98,9 @@ class Places(NamedTuple):
     voters: tuple[int, ...]
 
 
-async def serve(args: "argparse.Namespace", cleanup: ExitStack) -> int:
-    check(args)
-    if args.processes:
-        from minikafka.server.processes import run_processes
-
-        return await run_processes(args, data_folder(args, cleanup), cleanup)
+async def serve(args: "argparse.Namespace", folder: str, parent: Parent, cleanup: ExitStack) -> int:
     places = one_of_many(args) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
-    folder = data_folder(args, cleanup)
     disks = {node: open_disk(folder, node, args.brokers, files.disk) for node in places.nodes}
     ports = {node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)}
     listeners = {node: listen_socket(args.host, port, args.kept_ports) for node, port in ports.items()}
@@ -101,14 +125,14 @@ async def serve(args: "argparse.Namespace", cleanup: ExitStack) -> int:
         servers[node] = Server(broker, max_connections=files.connections, handshakes=told, after_turn=write_trace)
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
-    if args.exit_with_parent:
-        stop_with_parent(stop_wanted)
+    if parent.wait_for_end is not None:
+        stop_after(parent.wait_for_end, stop_wanted)
     reached_at = listeners[places.nodes[0]].getsockname()[0]
     if not ipaddress.ip_address(reached_at.partition("%")[0]).is_loopback:
         port = port_of(listeners[places.nodes[0]])
         log(f"there is no authentication: anybody who reaches {reached_at}:{port} may read and write.")
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
-    await run(servers, listeners, places.of_nodes, host)
+    await run(servers, listeners, places.of_nodes, host, parent.say_ready)
     stopping.cancel()
     stopped = [server.broker.stopped for server in servers.values() if server.broker.stopped]
     for why in stopped:
@@ -139,9 +163,10 @@ def port_of(listener: socket.socket) -> int:
 
 
 async def run(
-    servers: dict[int, Server], listeners: dict[int, socket.socket], of_nodes: dict[int, socket.socket], host: str
+    servers: dict[int, Server], listeners: dict[int, socket.socket], of_nodes: dict[int, socket.socket], host: str,
+    say_ready: Callable[[str], object],
 ) -> None:
-    """All brokers, until they have stopped. Says `ready` once all of them are. One that stops by itself stops alone,
+    """All brokers, until they have stopped. Says so once all of them are ready. One that stops by itself stops alone,
     unless it is the only one.
     """
     waiting = set(servers)
@@ -151,7 +176,7 @@ async def run(
     def ready(node: int) -> None:
         waiting.discard(node)
         if not waiting:
-            print(f"ready {addresses}", flush=True)
+            say_ready(addresses)
 
     await asyncio.gather(
         *(server.run(listeners[node], partial(ready, node), of_nodes.get(node)) for node, server in servers.items())
@@ -298,13 +323,11 @@ async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:
         server.stop()
 
 
-def stop_with_parent(wanted: asyncio.Event) -> None:
-    """Our standard input is a pipe from the process that started us: it ends when that process does, somehow."""
+def stop_after(wait_for_end: Callable[[], object], wanted: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        while os.read(0, 4096):
-            pass
+        wait_for_end()
         loop.call_soon_threadsafe(wanted.set)
 
     threading.Thread(target=wait, daemon=True).start()
