@@ -11,5 +11,9 @@ class Now(NamedTuple):
 
 
 def soonest(*deadlines_ms: int | None) -> int | None:
-    """The earliest of some deadlines, of which any may be missing."""
-    return min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None)
+    """The earliest of some deadlines, of which any may be missing. A plain loop: each turn asks for it."""
+    soonest_ms = None
+    for at_ms in deadlines_ms:
+        if at_ms is not None and (soonest_ms is None or at_ms < soonest_ms):
+            soonest_ms = at_ms
+    return soonest_ms

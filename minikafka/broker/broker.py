@@ -231,7 +231,7 @@ class Broker:
         next_ms = self.now.monotonic_ms + 1
         if self._recovery is not None or self._ready or self._to_self:
             return next_ms
-        due_ms = soonest(*(part.next_deadline() for part in self._parts))
+        due_ms = soonest(*[part.next_deadline() for part in self._parts])
         return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
 
     # -- for handlers
@@ -359,7 +359,7 @@ class Broker:
         """What happens meanwhile has this request as its cause. An error that nobody foresaw ends the request and its
         connection, not the node. An assertion that fails does stop it: the node no longer trusts itself.
         """
-        if not isinstance(call.connection, Itself):
+        if self.trace and not isinstance(call.connection, Itself):
             self.trace.cause = (str(call.connection), call.correlation_id)
         try:
             do(*args)

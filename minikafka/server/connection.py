@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCRATCH_BYTES = 64 * 1024
 FIRST_BYTES = 64 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
-LARGE_BYTES = 32 * 1024
+LARGE_BYTES = 128 * 1024
 SIZE_BYTES = 4
 
 scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
@@ -200,7 +200,9 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:
-    """Small parts joined, large ones (records out of the log) as they are: a copy costs more than a system call."""
+    """Small parts joined, since a system call, and a reader who wakes for each, cost more than a copy; large ones
+    (records out of the log) as they are.
+    """
     small: list[Any] = []
     for part in parts:
         if len(part) < LARGE_BYTES:

@@ -9,6 +9,7 @@ the compose file's three Apache Kafkas is measured with `--only pipeline` alone,
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -132,6 +133,7 @@ def main():
     )  # fmt: skip
     parser.add_argument("--against", metavar="CHECKOUT", type=Path, help="a folder with another version of minikafka")
     args = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program starts from bytecode
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
     if args.only in (None, "brokers"):
@@ -181,7 +183,7 @@ def compare_brokers(args):
 
 
 def compare_nodes(args):
-    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 0.5)
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
     with three_each() as (results, clusters, started):
         nodes.measure_starts(results, clusters, min(rounds, 3))
         for name, cluster in clusters.items():
@@ -189,7 +191,7 @@ def compare_nodes(args):
         for number in range(-1, rounds):
             kept = results if number >= 0 else Results(results.names)
             print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
-            for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
+            for size, count in ((100, int(900 * scale) * 1000), (1000, int(160 * scale) * 1000)):
                 for name in turns(number, results.names):
                     measure_one_size(kept, name, started[name], size, count, nodes.new_topic)
             for name in results.names:
