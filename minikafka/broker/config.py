@@ -107,8 +107,7 @@ def _number(row: Config, text: str) -> int | float:
 
 
 def _invalid(row: Config, text: str, why: str) -> KafkaError:
-    shown = printable(text)
-    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {shown} for configuration {row.name}: {why}")
+    return KafkaError(Error.INVALID_CONFIG, f"Invalid value {printable(text)} for configuration {row.name}: {why}")
 
 
 def _read(table: str) -> dict[str, Config]:
@@ -189,8 +188,7 @@ class BrokerConfig:
         for name, compares, bound in BROKER_ORDER:
             if not compares(self[name], self[bound]):
                 words = "at most" if compares is operator.le else "less than"
-                why = f"{name} ({self[name]}) must be {words} {bound} ({self[bound]})"
-                raise KafkaError(Error.INVALID_CONFIG, why)
+                raise KafkaError(Error.INVALID_CONFIG, f"{name} ({self[name]}) must be {words} {bound} ({self[bound]})")
 
     @cached_property
     def _static(self) -> dict[str, Any]:

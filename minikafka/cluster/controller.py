@@ -237,11 +237,9 @@ def place(image: Image, partitions: int, replication_factor: int, first: int) ->
     if partitions < 1:
         raise KafkaError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication_factor > len(live):
-        raise KafkaError(
-            Error.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
-            f"{replication_factor} cannot be reached because only {len(live)} broker(s) are registered.",
-        )
+        why = f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
+        why += f"{replication_factor} cannot be reached because only {len(live)} broker(s) are registered."
+        raise KafkaError(Error.INVALID_REPLICATION_FACTOR, why)
     return [
         [live[(first + number + replica) % len(live)] for replica in range(replication_factor)]
         for number in range(partitions)
@@ -253,23 +251,23 @@ def check_placement(image: Image, assignments: Mapping[int, Sequence[int]], firs
     numbers = sorted(assignments)
     placement = [assignments[number] for number in numbers]
     if numbers != list(range(first_partition, first_partition + len(numbers))):
-        raise _no_placement("partitions should be a consecutive 0-based integer sequence")
+        why = "partitions should be a consecutive 0-based integer sequence"
+        raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
     for brokers in placement:
         unknown = [broker for broker in brokers if broker not in image.brokers]
         if not brokers:
-            raise _no_placement("The manual partition assignment includes an empty replica list.")
+            raise _no_placement("an empty replica list.")
         if len(set(brokers)) != len(brokers):
-            raise _no_placement(f"The manual partition assignment includes the broker {brokers[0]} more than once.")
+            raise _no_placement(f"the broker {brokers[0]} more than once.")
         if unknown:
-            why = f"includes broker {unknown[0]}, but no such broker is registered."
-            raise _no_placement(f"The manual partition assignment {why}")
+            raise _no_placement(f"broker {unknown[0]}, but no such broker is registered.")
     if len({len(brokers) for brokers in placement}) > 1:
-        raise _no_placement("The manual partition assignment includes partitions with different numbers of replicas.")
+        raise _no_placement("partitions with different numbers of replicas.")
     return placement
 
 
-def _no_placement(why: str) -> KafkaError:
-    return KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
+def _no_placement(what: str) -> KafkaError:
+    return KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {what}")
 
 
 def create_topic(name: str, topic_id: bytes, placement: Placement, configs: Mapping[str, str]) -> list[MetadataRecord]:
@@ -300,13 +298,6 @@ def allocate_producer_ids(image: Image, broker_id: int, broker_epoch: int) -> li
 
 
 def _new_partition(topic_id: bytes, number: int, replicas: Sequence[int]) -> MetadataRecord:
-    fields = {
-        "partition_id": number,
-        "topic_id": topic_id,
-        "replicas": list(replicas),
-        "isr": list(replicas),
-        "leader": replicas[0],
-        "leader_epoch": 0,
-        "partition_epoch": 0,
-    }
-    return MetadataRecord("PartitionRecord", 0, fields)
+    epochs = {"leader": replicas[0], "leader_epoch": 0, "partition_epoch": 0}
+    lists = {"replicas": list(replicas), "isr": list(replicas)}
+    return MetadataRecord("PartitionRecord", 0, {"partition_id": number, "topic_id": topic_id, **lists, **epochs})

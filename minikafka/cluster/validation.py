@@ -77,10 +77,8 @@ def check_records(log: Log, batch: BatchHeader, records: memoryview, now: Now, a
                 continue
             else:
                 count_untimely += 1
-                why = (
-                    f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
-                    f"The timestamp should be within [{earliest}, {latest}]"
-                )
+                why = f"Timestamp {record.timestamp} of message with offset {index} is out of range. "
+                why += f"The timestamp should be within [{earliest}, {latest}]"
             count += 1
             if len(blamed) < MAX_BLAMED:
                 blamed[index] = why
@@ -91,12 +89,8 @@ def check_records(log: Log, batch: BatchHeader, records: memoryview, now: Now, a
         raise RefusedRecords(Error.INVALID_TIMESTAMP, why, blamed)
     if count:
         shown = ", ".join(f"RecordError(batchIndex={at}, message='{why}')" for at, why in list(blamed.items())[:3])
-        raise RefusedRecords(
-            Error.INVALID_RECORD,
-            f"One or more records have been rejected due to {count} record errors in total, and only showing "
-            f"the first three errors at most: [{shown}]",
-            blamed,
-        )
+        why = f"One or more records have been rejected due to {count} record errors in total, and only showing "
+        raise RefusedRecords(Error.INVALID_RECORD, f"{why}the first three errors at most: [{shown}]", blamed)
 
 
 class RefusedRecords(KafkaError):

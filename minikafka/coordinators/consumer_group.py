@@ -246,11 +246,9 @@ class ConsumerGroup:
     def _replaced(self, member: ConsumerMember, body: Message, draft: Draft) -> ConsumerMember:
         """A new process of a static member: it takes over what the one that left had, under its own member id."""
         if member.member_epoch != LEAVE_STATIC_EPOCH:
-            raise KafkaError(
-                Error.UNRELEASED_INSTANCE_ID,
-                f"Static member {body.member_id} with instance id {body.instance_id} cannot join the group because the "
-                f"instance id is owned by {member.member_id} member.",
-            )
+            who = f"Static member {body.member_id} with instance id {body.instance_id}"
+            why = f"cannot join the group because the instance id is owned by {member.member_id} member."
+            raise KafkaError(Error.UNRELEASED_INSTANCE_ID, f"{who} {why}")
         new = replace(member, member_id=body.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
         target = self.state.target.get(member.member_id, ())
         draft.records += [
@@ -356,8 +354,7 @@ class ConsumerGroup:
     def _member(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)
         if member is None:
-            why = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+            raise KafkaError(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
         return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:
@@ -366,8 +363,6 @@ class ConsumerGroup:
         if member_id is None:
             raise KafkaError(Error.UNKNOWN_MEMBER_ID, f"Instance id {body.instance_id} is unknown.")
         if member_id != body.member_id:
-            raise KafkaError(
-                Error.FENCED_INSTANCE_ID,
-                f"Static member {body.member_id} with instance id {body.instance_id} was fenced by member {member_id}.",
-            )
+            who = f"Static member {body.member_id} with instance id {body.instance_id}"
+            raise KafkaError(Error.FENCED_INSTANCE_ID, f"{who} was fenced by member {member_id}.")
         return self.state.members[member_id]

@@ -56,19 +56,13 @@ def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPa
     """
     if received == member.member_epoch:
         return
-    missed_answer = (
-        received == member.previous_member_epoch
-        and owned is not None
-        and all(partition in member.assigned_partitions for partition in owned)
-    )
-    if received < member.member_epoch and missed_answer:
+    has_no_other = owned is not None and all(partition in member.assigned_partitions for partition in owned)
+    if received == member.previous_member_epoch < member.member_epoch and has_no_other:
         return
     size = "greater" if received > member.member_epoch else "smaller"
-    raise KafkaError(
-        Error.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {size} member epoch ({received}) than the one known by the group "
-        f"coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin.",
-    )
+    why = f"The consumer group member has a {size} member epoch ({received}) than the one known by the group "
+    why += f"coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin."
+    raise KafkaError(Error.FENCED_MEMBER_EPOCH, why)
 
 
 def check_commit(member: ConsumerMember, body: Message, version: int | None, image: Image) -> None:
@@ -92,10 +86,8 @@ def check_commit(member: ConsumerMember, body: Message, version: int | None, ima
         if assigned_at is None:
             raise stale(f"Partition {topic}-{number} is not assigned or pending revocation for member.")
         if received < assigned_at:
-            raise stale(
-                f"Received member epoch {received} is older than assignment epoch {assigned_at} "
-                f"for partition {topic}-{number}."
-            )
+            older = f"Received member epoch {received} is older than assignment epoch {assigned_at}"
+            raise stale(f"{older} for partition {topic}-{number}.")
 
 
 def stale(message: str) -> KafkaError:

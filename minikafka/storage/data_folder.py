@@ -81,11 +81,8 @@ def refuse_others(disk: Disk) -> None:
     held = contents(disk)
     if held and not disk.exists(META_PROPERTIES):
         names = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
-        raise unusable(
-            str(disk),
-            f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a damaged one. "
-            "Name a new or empty folder with --data, or put that file back",
-        )
+        why = f"holds {names}, and no {META_PROPERTIES}: it is no data folder, or a damaged one. "
+        raise unusable(str(disk), f"{why}Name a new or empty folder with --data, or put that file back")
 
 
 def contents(disk: Disk) -> list[str]:

@@ -99,10 +99,8 @@ class Recovery:
         found = sorted(offset for name, offset in names.items() if name == file_name(offset, LOG))
         orphans = {offset for name, offset in names.items() if name.endswith((INDEX, TIME_INDEX))} - set(found)
         for orphan in sorted(orphans):
-            self._tell(
-                f"{log.directory}/{file_name(orphan, LOG)} is missing, and its index is there: the records in it, if "
-                "there were any, are lost"
-            )
+            what = "is missing, and its index is there: the records in it, if there were any, are lost"
+            self._tell(f"{log.directory}/{file_name(orphan, LOG)} {what}")
         for name, offset in names.items():
             if (offset not in found and name.endswith(INDEXES)) or name.endswith(_LEFTOVERS):
                 log.disk.remove(f"{log.directory}/{name}")
@@ -220,9 +218,8 @@ class Recovery:
         assert self._committed is not None
         more = not part.synced and part is not self._parts[-1]
         if more or part.next_offset < self._committed.stop or _whole_batch_in(part.segment, part.position):
-            raise unusable(
-                part.segment.path(LOG), f"is damaged at offset {part.next_offset}: {why}. Put a good copy back"
-            )
+            damage = f"is damaged at offset {part.next_offset}: {why}"
+            raise unusable(part.segment.path(LOG), f"{damage}. Put a good copy back")
 
     def _tell_of_gaps(self) -> None:
         """Between two segments of a log that was never compacted no offset is missing."""
