@@ -223,8 +223,7 @@ class TransactionCoordinator(Coordinator):
         return super().partition(key)
 
     def more_configs(self) -> dict[str, str]:
-        config = self._broker.config
-        least = min(config[f"{self.prefix}.min.isr"], len(self._broker.image.live_brokers()) or 1)
+        least = min(self._broker.config[f"{self.prefix}.min.isr"], len(self._broker.image.live_brokers()) or 1)
         configs = {"compression.type": "uncompressed", "min.insync.replicas": str(least)}
         return configs | {"unclean.leader.election.enable": "false"}
 

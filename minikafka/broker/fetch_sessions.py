@@ -130,8 +130,7 @@ def news(session: Session, answers: Mapping[FetchKey, Answer], incremental: bool
     for key, answer in answers.items():
         marks = (answer["high_watermark"], answer["log_start_offset"])
         unread = answer["error_code"] or not answer.keys().isdisjoint(AT_ONCE)  # the other side takes in no marks
-        says_something = answer["records"] or unread
-        if not incremental or says_something or session.told.get(key) != marks:
+        if not incremental or answer["records"] or unread or session.told.get(key) != marks:
             sent[key] = answer
         session.told[key] = marks
         if unread:

@@ -86,8 +86,7 @@ class IsrChanges:
             for key, replica in wanted.items():
                 if replica.partition.partition_epoch != epochs[key]:
                     continue  # the image has it, and more
-                error = errors.get((replica.topic_id, key[1]), -1)
-                if error:
+                if errors.get((replica.topic_id, key[1]), -1):
                     replica.asked_isr = frozenset()
                     replica.advance_high_watermark()
                     self._look_at = now.monotonic_ms + RETRY_BACKOFF_MS

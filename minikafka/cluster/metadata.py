@@ -97,8 +97,7 @@ class Partition:
         """The partition as it is."""
         epochs = {"leader": self.leader, "leader_epoch": self.leader_epoch, "partition_epoch": self.partition_epoch}
         lists = {name: list(getattr(self, name)) for name in LISTS}
-        fields = {"partition_id": number, "topic_id": topic_id, **lists, **epochs}
-        return MetadataRecord("PartitionRecord", 2, fields)
+        return MetadataRecord("PartitionRecord", 2, {"partition_id": number, "topic_id": topic_id, **lists, **epochs})
 
     @property
     def is_reassigning(self) -> bool:
@@ -163,17 +162,15 @@ class Image:
 
     def topic(self, name: str) -> Topic:
         """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
-        found = self.topics.get(name)
-        if found is None:
+        if name not in self.topics:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-        return found
+        return self.topics[name]
 
     def topic_by_id(self, topic_id: bytes) -> Topic:
         """The topic, or UNKNOWN_TOPIC_ID."""
-        name = self.topic_names.get(topic_id)
-        if name is None:
+        if topic_id not in self.topic_names:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
-        return self.topics[name]
+        return self.topics[self.topic_names[topic_id]]
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
         """(topic, partition number, partition), topics in the order of creation."""

@@ -163,12 +163,9 @@ class ClassicGroup:
 
     def _joined(self, member_id: str, members: Members) -> Answer:
         """The answer to a JoinGroup. The leader also gets everybody's metadata, to assign by."""
+        protocol = self.protocol or ""
         everybody = [
-            {
-                "member_id": each.member_id,
-                "group_instance_id": each.instance_id,
-                "metadata": each.protocols[self.protocol or ""],
-            }
+            {"member_id": each.member_id, "group_instance_id": each.instance_id, "metadata": each.protocols[protocol]}
             for each in (members.values() if member_id == members.leader else ())
         ]
         return {
@@ -435,8 +432,7 @@ class ClassicGroup:
             record = classic_state.empty_group_metadata(self, self.generation + 1, now)
             return Decision([record], None, become_empty, lambda _, now: become_empty(now))  # written or not
         if not self.members.elect_leader(self.joining):  # only absent static ones
-            again_ms = max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)
-            self._join_deadline_ms = now.monotonic_ms + again_ms
+            self._join_deadline_ms = now.monotonic_ms + max(self.members.rebalance_timeout_ms, JOIN_RETRY_MS)
             return None
         self.generation += 1
         self.protocol = self.members.elect_protocol()
@@ -508,8 +504,7 @@ class ClassicGroup:
             member = self.members[member_id]
             silent = f"no heartbeat for {member.session_timeout_ms / 1000:.2f} s"
             self.remove(member_id, Reason("session_timeout", silent), now)
-            why = Reason("session_timeout", f"{member.client_id} was silent")
-            result = self._after_removal(why, now) or result
+            result = self._after_removal(Reason("session_timeout", f"{member.client_id} was silent"), now) or result
         if self._join_deadline_ms is not None and self._join_deadline_ms <= now.monotonic_ms:
             result = self._join_time_is_up(now) or result
         if self._sync_deadline_ms is not None and self._sync_deadline_ms <= now.monotonic_ms:
@@ -522,8 +517,7 @@ class ClassicGroup:
         late = list(self.unsynced)
         for member_id in late:
             self.remove(member_id, Reason("sync_timeout", "it never asked for its share"), now)
-        why = Reason("sync_timeout", "a member never asked for its share")
-        return self._prepare(why, now) if late else None
+        return self._prepare(Reason("sync_timeout", "a member never asked for its share"), now) if late else None
 
     # -- small things
 

@@ -161,8 +161,7 @@ class Members(Mapping[str, ClassicMember]):
 
     def support(self, protocols: Iterable[str]) -> bool:
         """Whether one of these protocols is known to every member."""
-        common = self._common()
-        return any(name in common for name in protocols) if self._by_id else bool(list(protocols))
+        return not self._common().isdisjoint(protocols) if self._by_id else bool(list(protocols))
 
     def elect_protocol(self) -> str:
         """The common protocol with the most votes; the one that got its first vote earlier among equals."""

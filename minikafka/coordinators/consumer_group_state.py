@@ -114,9 +114,7 @@ class ConsumerGroupState:
             if self.owners.get(partition) == member.member_id:
                 del self.owners[partition]
         if member.state is MemberState.STABLE:
-            self._stable_at[member.member_epoch] -= 1
-            if not self._stable_at[member.member_epoch]:
-                del self._stable_at[member.member_epoch]
+            self._stable_at -= Counter([member.member_epoch])
         return member
 
 

@@ -302,8 +302,7 @@ class Groups:
         old = [(topic, number) for topic, number, each in committed if self._is_old(group, topic, each, now.wall_ms)]
         old = [place for place in old if not self.offsets.is_pending(group_id, *place)]
         records = [forgotten(group_id, topic, number) for topic, number in old]
-        empty = group.state_name == "Empty" and not self.offsets.has_pending(group_id)
-        goes = empty and len(old) == len(committed)
+        goes = group.state_name == "Empty" and not self.offsets.has_pending(group_id) and len(old) == len(committed)
 
         def change(now: Now) -> None:
             if old and self._trace:

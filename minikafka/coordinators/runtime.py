@@ -295,8 +295,7 @@ class Shard:
             raise KafkaError(Error.MESSAGE_TOO_LARGE, why)
         if not self.replica.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
-        appended = self.replica.append(batch, [read_header(batch)], now)
-        write.next_offset = appended.last_offset + 1
+        write.next_offset = self.replica.append(batch, [read_header(batch)], now).last_offset + 1
         self._pending.append(write)
         self._queued[write.key] = []
         self._deadlines.set(write, write.deadline_ms)
@@ -338,8 +337,7 @@ class Runtime:
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (goes on in tick)."""
         if partition not in self.shards:
-            state = self._new_state(partition)
-            shard = Shard(partition, replica, state, self._codec, self._deadlines, self._notice)
+            shard = Shard(partition, replica, self._new_state(partition), self._codec, self._deadlines, self._notice)
             self.shards[partition] = self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:

@@ -50,8 +50,7 @@ def matching(pattern: str | None, image: Image) -> tuple[str, ...]:
         if len(image.matches) >= MOST_REMEMBERED:
             image.matches.clear()
         try:
-            expression = compiled(pattern)
-            image.matches[pattern] = tuple(sorted(filter(expression.fullmatch, image.topics)))
+            image.matches[pattern] = tuple(sorted(filter(compiled(pattern).fullmatch, image.topics)))
         except KafkaError:
             image.matches[pattern] = ()
     return image.matches[pattern]

@@ -192,8 +192,7 @@ class Compaction:
     def _note_keys(self) -> Generator[int, None, None]:
         for segment, end in with_ends(self._segments, self._end_offset):
             if end > self._first_dirty_offset:
-                position = segment.position_before(self._first_dirty_offset)
-                for header, batch in segment.batches(position, _PIECE_BYTES):
+                for header, batch in segment.batches(segment.position_before(self._first_dirty_offset), _PIECE_BYTES):
                     if self._latest.wants(header):
                         for record in self._records(header, batch):
                             self._latest.note(record)

@@ -385,7 +385,6 @@ class Segment:
         if found is None:
             return None
         try:
-            records = moments(self.batch(*found), allowance)
-            return next((offset for each, offset in records if each == timestamp), None)
+            return next((offset for each, offset in moments(self.batch(*found), allowance) if each == timestamp), None)
         except TooMuchToDecode:
             return last_offset

@@ -85,9 +85,7 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
     results = [{"feature": asked.feature, "error_message": None} for asked in request.body.feature_updates]
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
-    if request.body.validate_only:
-        return answer
-    return broker.controller.decide(records, now, lambda: answer)
+    return answer if request.body.validate_only else broker.controller.decide(records, now, lambda: answer)
 
 
 def check(broker: Broker, name: str, wanted: int, kind: int) -> None:

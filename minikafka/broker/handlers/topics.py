@@ -86,8 +86,7 @@ def place(broker: Broker, topic: Any) -> controller.Placement:
         return controller.check_placement(broker.image, chosen)
     partitions = broker.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = broker.config["default.replication.factor"] if topic.replication_factor == -1 else topic.replication_factor
-    first = int(broker.random.random() * 2**16)
-    return controller.place(broker.image, partitions, factor, first)
+    return controller.place(broker.image, partitions, factor, first=int(broker.random.random() * 2**16))
 
 
 def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
