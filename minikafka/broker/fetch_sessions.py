@@ -65,10 +65,8 @@ class FetchSessions:
         self, session_id: int, epoch: int, by_id: bool, asked: Rows, forgotten: Iterable[FetchKey], now_ms: int
     ) -> tuple[list[Asked], Session | None, bool]:
         """Take in a request. Returns the partitions to read, the session if there is one, and whether the answer is
-        incremental.
-
-        Raises FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, or FETCH_SESSION_TOPIC_ID_ERROR for a client
-        that went over from names to ids, or back, within a session.
+        incremental. Raises FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, or FETCH_SESSION_TOPIC_ID_ERROR for
+        a client that went over from names to ids, or back, within a session.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._drop(session_id)

@@ -136,9 +136,8 @@ class Quorum:
 
     def start(self, tell: Callable[[str], object], now: Now) -> None:
         """Recover the log and take part in elections; a sole voter leads at once. What the log holds is replayed as it
-        is committed. tell: hears what recovery dropped.
-
-        Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged or not ours.
+        is committed. tell: hears what recovery dropped. Errors: KAFKA_STORAGE_ERROR if metadata that was committed is
+        missing, damaged or not ours.
         """
         with as_storage_errors(METADATA_LOG):
             self._check_folder()

@@ -111,10 +111,8 @@ class ConsumerGroup:
     # -- requests and time: decide
 
     def heartbeat(self, body: Message, client_id: str, client_host: str, now: Now) -> Draft:
-        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request).
-
-        Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
-        GROUP_MAX_SIZE_REACHED.
+        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request). Errors: UNKNOWN_MEMBER_ID,
+        FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)

@@ -20,9 +20,8 @@ CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
 def check_request(body: Message, version: int, assignors: Sequence[str]) -> None:
-    """Whether a heartbeat makes sense, in Kafka's words. assignors: the configured names.
-
-    Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
+    """Whether a heartbeat makes sense, in Kafka's words. assignors: the configured names. Errors: INVALID_REQUEST,
+    UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
     """
     if version >= 1 or body.member_epoch > 0 or body.member_epoch == consumer_member.LEAVE_EPOCH:
         _refuse(body.member_id.strip() == "", "MemberId can't be empty.")
@@ -50,9 +49,7 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
 
 def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPartition] | None) -> None:
     """The member epoch is the pass. The previous one counts as well from a member that has nothing but what it is
-    assigned: the answer with the new epoch may have been lost.
-
-    Errors: FENCED_MEMBER_EPOCH.
+    assigned: the answer with the new epoch may have been lost. Errors: FENCED_MEMBER_EPOCH.
     """
     if received == member.member_epoch:
         return
@@ -67,9 +64,7 @@ def check_epoch(member: ConsumerMember, received: int, owned: Collection[TopicPa
 
 def check_commit(member: ConsumerMember, body: Message, version: int | None, image: Image) -> None:
     """Whether an OffsetCommit of a member counts. An epoch older than its own counts for what it had at that epoch
-    already and still has (KIP-1251). version: of OffsetCommit.
-
-    Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+    already and still has (KIP-1251). version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
     if version is not None and version < FIRST_COMMIT_VERSION:
         why = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"

@@ -44,7 +44,6 @@ def reconcile(
     member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None, subscription_changed: bool
 ) -> ConsumerMember:
     """The member after this heartbeat; the same if it can't move. owned: what it says it has; None if it didn't say.
-
     Errors: FENCED_MEMBER_EPOCH if its state is of a newer Kafka and it has partitions.
     """
     must_revoke = member.state is MemberState.UNREVOKED_PARTITIONS

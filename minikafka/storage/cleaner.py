@@ -77,9 +77,7 @@ class Cleaner:
 
     def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
         """Begin a pass over the dirtiest of these logs, if one is worth a pass. logs: (log, last stable offset).
-        Returns whether any is dirty: time alone may then make it worth a pass.
-
-        Errors: KAFKA_STORAGE_ERROR.
+        Returns whether any is dirty: time alone may then make it worth a pass. Errors: KAFKA_STORAGE_ERROR.
         """
         assert not self.busy, "one log at a time"
         found = []
@@ -100,7 +98,6 @@ class Cleaner:
 
     def advance(self, budget_bytes: int) -> bool | None:
         """Go on with the pass. Returns None while there is more to do; at the end whether more of the log is clean.
-
         Errors: KAFKA_STORAGE_ERROR.
         """
         assert self.log is not None and self._work is not None

@@ -215,9 +215,7 @@ class Segment:
 
     def reindex(self, up_to_offset: int) -> tuple[int, int]:
         """Cut the indexes off at an offset, and note again the batches between their last entry and that offset.
-        Returns where these end: (position, next offset).
-
-        Errors: CorruptRecord if the indexes don't fit the log.
+        Returns where these end: (position, next offset). Errors: CorruptRecord if the indexes don't fit the log.
         """
         self.truncate_indexes(up_to_offset)
         position, next_offset = 0, self.base_offset
@@ -296,9 +294,8 @@ class Segment:
         return None
 
     def next_offset(self) -> int:
-        """The offset behind the last batch: the last index entry is at most an interval away from it.
-
-        Errors: CorruptRecord if log and indexes don't fit together, as far as their ends tell.
+        """The offset behind the last batch: the last index entry is at most an interval away from it. Errors:
+        CorruptRecord if log and indexes don't fit together, as far as their ends tell.
         """
         end, offset = 0, self.base_offset
         for position, header in self._tail():

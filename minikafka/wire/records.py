@@ -113,9 +113,8 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
-    """The header of the batch that begins at `at`. The batch itself need not be whole.
-
-    Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before Kafka 0.11 (magic 0 and 1).
+    """The header of the batch that begins at `at`. The batch itself need not be whole. Errors: CorruptRecord if it
+    can't be a header; INVALID_RECORD for the formats before Kafka 0.11 (magic 0 and 1).
     """
     if len(buffer) - at <= MAGIC_AT:
         raise CorruptRecord(f"{len(buffer) - at} bytes are too few for a record batch")
@@ -278,10 +277,8 @@ class RawRecord(NamedTuple):
 
 
 def decode_batch(batch: Buffer) -> list[Record]:
-    """All records of one whole batch, those of a control batch too. The CRC is not checked here.
-
-    Errors: CorruptRecord if the bytes don't hold what the header says; UNSUPPORTED_COMPRESSION_TYPE if the codec is
-    missing; TooMuchToDecode.
+    """All records of one whole batch, those of a control batch too. The CRC is not checked here. Errors: CorruptRecord
+    if the bytes don't hold what the header says; UNSUPPORTED_COMPRESSION_TYPE if the codec is missing; TooMuchToDecode.
     """
     records = []
     try:
@@ -312,9 +309,8 @@ def _read_headers(content: bytes, at: int, end: int) -> Headers:
 
 
 def raw_records(batch: Buffer, allowance: Allowance | None = None) -> Iterator[RawRecord]:
-    """The records of one whole batch, one after the other; little more is decompressed than is asked for.
-
-    Errors: those of decode_batch, when the wrong record is reached. Headers are not looked at.
+    """The records of one whole batch, one after the other; little more is decompressed than is asked for. Errors: those
+    of decode_batch, when the wrong record is reached. Headers are not looked at.
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:

@@ -150,8 +150,7 @@ def cluster_fields(broker: Broker, request: Call, brokers: list[Answer]) -> Answ
 def describe_cluster(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeCluster (KIP-700, KIP-919): the cluster's id, its controller and its brokers.
 
-    The controller shown is a broker that clients can reach, as in KRaft. Versions: 0 to 2; 1 tells brokers from
-    controllers (this listener knows brokers), 2 shows fenced brokers on demand.
+    Versions: 0 to 2; 1 tells brokers from controllers (this listener knows brokers), 2 shows fenced brokers on demand.
     """
     body = request.body
     if body.endpoint_type != BROKERS:
