@@ -68,11 +68,11 @@ class LeaderEpochs:
             self._write(sync=False)
 
     def truncate_from_start(self, offset: int) -> None:
-        """The log begins at `offset` now: the epoch that holds it begins there too."""
+        """The log begins at `offset` now: the epoch that holds it begins there too. Synced, since recovery compares."""
         number = bisect_right(self.entries, offset, key=_start)
         if number and self.entries[0] != (self.entries[number - 1][0], offset):
             self.entries[:number] = [(self.entries[number - 1][0], offset)]
-            self._write(sync=False)
+            self._write(sync=True)
 
     def flush(self) -> None:
         """Make the list survive a power loss, before the recovery point hides the batches that could tell it again."""

@@ -73,6 +73,7 @@ class Recovery:
             self._tell(f"{log.directory}: the list of leader epochs is damaged, and begins anew")
         without_index = self._open_segments()
         start, first = log.log_start_offset, log.segments[0].base_offset
+        epochs_begin = log.epochs.entries[0][1] if log.epochs.entries else start  # as they were stored
         log.log_start_offset = max(log.log_start_offset, first)
         log.recovery_point = max(log.recovery_point, first)
         for segment, end in with_ends(log.segments):
@@ -86,7 +87,7 @@ class Recovery:
         for part in self._parts:  # a part that ends the log removes those behind it
             yield from self._recover(part, min(part.end, known))
         self._tell_of_gaps()
-        self._settle(start)
+        self._settle(start, epochs_begin)
         if log.trace and not self._clean:
             why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
             log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why)
@@ -233,7 +234,7 @@ class Recovery:
                     raise unusable(part.segment.path(LOG), f"ends too early: {gap}. Put a good copy back")
                 self._tell(gap)
 
-    def _settle(self, asked_start_offset: int) -> None:
+    def _settle(self, asked_start_offset: int, epochs_begin: int) -> None:
         """Set the offsets of the log. asked_start_offset: the log start offset of its checkpoint."""
         log = self._log
         log.log_end_offset = end = self._parts[-1].next_offset
@@ -242,18 +243,17 @@ class Recovery:
         if wanted is not None and (end < wanted.stop or first.base_offset > wanted.start):
             has = f"has offsets {first.base_offset} to {end} of {wanted.start} to {wanted.stop}"
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
-        self._settle_start(asked_start_offset)
+        self._settle_start(asked_start_offset, epochs_begin)
         if self._clean:
             log.recovery_point = log.log_end_offset
         log.end_at(log.log_end_offset)
         log.epochs.truncate_from_start(log.log_start_offset)
 
-    def _settle_start(self, asked: int) -> None:
-        """Check the log start offset of the checkpoint. The leader epochs begin there too, and are written first when
-        it moves: a checkpoint that is ahead of them is wrong, and would hide records.
+    def _settle_start(self, asked: int, begins: int) -> None:
+        """Check the log start offset of the checkpoint. The leader epochs begin there too, and are synced first when it
+        moves: a checkpoint that is ahead of them is wrong, and would hide records.
         """
         log = self._log
-        begins = log.epochs.entries[0][1] if log.epochs.entries else asked
         if begins < asked and asked > log.segments[0].base_offset:
             says = f"says that {log.directory} begins at offset {asked}, and its leader epochs begin at {begins}"
             raise unusable(LOG_START_OFFSETS, f"{says}. Correct that line, or remove the file")

@@ -367,3 +367,24 @@ def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_wer
     log.delete_records(deleted_up_to)
     disk.lose_power(Random(seed))
     assert recovered(disk, recovery_point=synced).log_end_offset >= synced == 2
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["running", "after a clean restart"])
+@pytest.mark.parametrize("synced", [False, True], ids=["not synced", "synced"])
+def test_kip_107_a_log_whose_records_were_deleted_survives_a_power_loss(synced, restart):
+    """Its leader epochs may be torn, but never begin before the log start offset that is on disk."""
+    for seed in range(30):
+        disk = MemoryDisk()
+        log = open_log(disk)
+        append(log, "a", "b", epoch=3)
+        if synced:
+            log.flush()
+        append(log, "c", epoch=3)
+        log.delete_records(3)
+        if restart:
+            log.close()
+            log = recovered(disk, clean=True, recovery_point=3, log_start_offset=3)
+        recovery_point = log.recovery_point
+        disk.lose_power(Random(seed))
+        log = recovered(disk, recovery_point=recovery_point, log_start_offset=3)
+        assert (log.log_start_offset, log.log_end_offset) == (3, 3)
