@@ -147,6 +147,14 @@ def test_the_reading_path_is_one_evening():
     assert sum(lines.values()) <= 3000, lines
 
 
+@pytest.mark.parametrize(("rooms", "most"), [
+    (("wire", "storage", "cluster", "coordinators", "broker"), 16_000), (("clients",), 4_000)
+], ids=["wire to broker", "clients"])  # fmt: skip
+def test_the_core_can_be_read(rooms, most):
+    paths = [path for room in rooms for path in (PACKAGE / room).rglob("*.py")]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths) <= most
+
+
 def test_the_theatre_is_an_engine_and_little_more_for_each_picture():
     """Lines, of Python and of the page: what pictures repeat moves into the engine, or becomes data."""
     groups = {"replicas": ("replica_", "quorum", "nodes"), "transactions": ("transaction",),

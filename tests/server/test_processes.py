@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import closing
 
+import psutil
 import pytest
 
 from minikafka.server.embedded import Served
@@ -70,6 +71,24 @@ def test_a_fourth_broker_is_no_voter_and_serves_like_the_others(tmp_path):
         assert gone
         os.kill(gone, signal.SIGKILL)
         until(lambda: "broker 4 has ended (SIGKILL)" in served.said())
+
+
+def test_brokers_end_with_the_process_that_started_them_however_that_ended(tmp_path):
+    with Served(data=tmp_path, options=("--brokers", "3", *QUICK)) as served:
+        first = process_of(tmp_path, 1)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: process_of(tmp_path, 1) not in (0, first))  # the youngest now, and heir of all that is open
+        brokers = [process_of(tmp_path, broker) for broker in (1, 2, 3)]
+        assert all(map(runs, brokers))
+        served.kill()
+        until(lambda: not any(map(runs, brokers)))
+
+
+def runs(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.mark.parametrize(
