@@ -1,12 +1,15 @@
 """Apache Kafka's own tool reads our files: segments, their indexes, producer snapshots."""
 
 import re
+import time
 
 import pytest
 
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.storage.producer_state import decode_snapshot
+from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import encode_end_transaction
+from tests.conformance.raw import Connection, batch
 from tests.kafka import ApacheKafka, java_missing, java_tool
 from tests.storage.logs import Now, append, open_log, recovered
 
@@ -174,3 +177,30 @@ def test_kip_98_of_a_log_with_transactions_we_rebuild_what_apache_kafka_wrote(tm
         producer.batches.append(newest)
     assert known == decode_snapshot(wrote[f"{end:020}.snapshot"])
     assert [each.transaction_first_offset is None for each in known.values()].count(False) == 1
+
+
+def test_kip_98_apache_kafka_goes_on_from_our_snapshot_with_five_batches_of_a_producer(tmp_path):
+    """Of several rows it takes the last one, which is all that it would have written itself."""
+
+    def send(connection, sequence):
+        now_ms = time.time_ns() // 1_000_000  # producers that were silent for long are forgotten
+        fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+        answer = connection.produce("orders", batch(b"x", timestamp=now_ms, **fields))
+        return answer.base_offset if answer.error_code == Error.NONE else Error(answer.error_code)
+
+    data = tmp_path / "data"
+    with ApacheKafka(data=data) as kafka, Connection(kafka.bootstrap) as connection:
+        connection.create_topic("orders")
+        assert [send(connection, sequence) for sequence in range(7)] == list(range(7))
+    disk = FolderDisk(data)
+    for name in disk.listdir("orders-0"):
+        if name.endswith(".snapshot"):
+            disk.remove(f"orders-0/{name}")
+    recovered(disk, topic_id=None).close()
+    [snapshot] = [name for name in disk.listdir("orders-0") if name.endswith(".snapshot")]
+    assert len(decode_snapshot(disk.read(f"orders-0/{snapshot}"))[7].batches) == 5
+    disk.close()
+    with ApacheKafka(data=data) as kafka, Connection(kafka.bootstrap) as connection:
+        while send(connection, 6) is Error.NOT_LEADER_OR_FOLLOWER:
+            pass  # it has just started
+        assert [send(connection, sequence) for sequence in (6, 3, 7)] == [6, Error.OUT_OF_ORDER_SEQUENCE_NUMBER, 7]
