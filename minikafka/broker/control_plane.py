@@ -124,8 +124,8 @@ class ControlPlane:
                 self.may_stop = True
             elif self._contact_at is None:  # else there is news already
                 steady = own is not None and not own.fenced and answer is not None and self._leave_by is None
-                period_ms = self._broker.config["broker.heartbeat.interval.ms"]
-                self._contact_at = now.monotonic_ms + (period_ms if steady else min(RETRY_BACKOFF_MS, period_ms // 10))
+                period_ms = self._broker.config["broker.heartbeat.interval.ms"] if steady else RETRY_BACKOFF_MS
+                self._contact_at = now.monotonic_ms + period_ms
 
         self._broker.ask(leader, CONTROL, api, version, body, answered)
 
