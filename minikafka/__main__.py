@@ -13,7 +13,7 @@ Server properties are Apache Kafka's defaults, with these differences:
   group.initial.rebalance.delay.ms  0, not 3000: a group's first member reads at once
 With --brokers 2 or more, so that a broker that is gone is noticed in two seconds:
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
-  replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 10, controller.quorum.fetch.timeout.ms 900
+  replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
 """
 COMMANDS = "serve | demo | gallery | doctor | lesson | class | pipeline"
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count

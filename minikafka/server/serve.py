@@ -41,7 +41,7 @@ PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs 
 PROPERTIES_OF_MANY = {
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "2000",
-    "controller.quorum.election.timeout.ms": "10",
+    "controller.quorum.election.timeout.ms": "50",
     "controller.quorum.fetch.timeout.ms": "900",
     "replica.fetch.backoff.ms": "100",
     "replica.lag.time.max.ms": "5000",
