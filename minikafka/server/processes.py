@@ -81,8 +81,6 @@ def args_of(
     own = {"processes": False, "brokers": 1, "node": node, "cluster_id": cluster_id, "kept_ports": True}
     own["voters"] = {voter: ("127.0.0.1", port_of(listener)) for voter, listener in of_nodes.items()}
     own |= {"port": port_of(kept[node]), "data": os.path.join(folder, f"broker-{node}")}
-    if args.racks:
-        own["racks"] = [args.racks[(node - 1) % len(args.racks)]]
     if args.trace:
         own |= {"trace": f"{args.trace}.{node}", "trace_began_ms": now().monotonic_ms}
         with suppress(OSError):
