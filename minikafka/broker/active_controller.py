@@ -18,7 +18,6 @@ from minikafka.wire.schema import Message
 
 TIMEOUT_MS = 30_000
 METADATA = ("metadata",)  # the key of requests that wait for a decision
-NEVER_MS = -(1 << 62)
 
 
 class ActiveController:
@@ -85,10 +84,13 @@ class ActiveController:
     def _fence_silent(self, now: Now) -> None:
         for node, heard_ms in self._listened_to().items():
             if heard_ms + self._session_ms <= now.monotonic_ms:
-                if self._broker.trace:
-                    self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
+                self._tell_fenced(node, heard_ms, now)
                 self._broker.quorum.append(controller.fence(self._broker.image, node, self.topic_value), now)
                 return  # the next one when this is committed
+
+    def _tell_fenced(self, node: int, heard_ms: int, now: Now) -> None:
+        if self._broker.trace:
+            self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
         """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives."""
@@ -98,8 +100,11 @@ class ActiveController:
         known = broker.image.brokers.get(node)
         records = [] if broker.image.features else controller.feature_levels()
         if known is not None and known.incarnation_id != asked["incarnation_id"]:
-            if self._listened_to().get(node, NEVER_MS) + self._session_ms > now.monotonic_ms:
+            heard_ms = self._listened_to().get(node)
+            if heard_ms is not None and heard_ms + self._session_ms > now.monotonic_ms:
                 raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
+            if heard_ms is not None:  # its session is over, and it is back before the clock was looked at
+                self._tell_fenced(node, heard_ms, now)
             if not self._was_clean(asked, known):
                 records += controller.without(broker.image, node, self.topic_value, unclean=True)
         epoch = broker.quorum.end_offset + len(records)
@@ -121,8 +126,9 @@ class ActiveController:
         self._heard_ms[node], self._knows[node] = now.monotonic_ms, asked.current_metadata_offset
         caught_up = asked.current_metadata_offset >= known.broker_epoch
         answer = {"error_code": Error.NONE, "is_caught_up": caught_up, "is_fenced": known.fenced}
+        wants_in = known.fenced and caught_up and not asked.want_fence
         if not broker.quorum.is_settled:
-            return answer
+            return self.settled(now) if wants_in or asked.want_shut_down else answer
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
             if known.fenced or self._all_know_of(node):
@@ -131,7 +137,7 @@ class ActiveController:
             elif not known.in_controlled_shutdown:
                 records = controller.begin_shutdown(broker.image, node, self.topic_value)
                 self._left_at[node] = broker.quorum.end_offset + len(records) - 1
-        elif known.fenced and caught_up and not asked.want_fence:
+        elif wants_in:
             answer["is_fenced"] = False
             records = controller.unfence(broker.image, node, self.topic_value)
         return self.decide(records, now, lambda: answer)

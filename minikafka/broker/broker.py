@@ -193,6 +193,7 @@ class Broker:
         """What another node answered. Errors: DecodeError if it is no answer to what it was asked."""
         self._enter(now)
         self.peers.receive_reply(node, lane, frame, now)
+        self._ask_others(now)
         self._wake(now)
 
     def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
@@ -210,20 +211,17 @@ class Broker:
                 break
         self.peers.tick(now)
         try:
-            self.quorum.tick(now)
             if self._recovery is not None:
                 self._recover()
             else:
-                self.fetcher.tick(now)
-                self.isr.tick(now)
                 self.replicas.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.groups.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.transactions.tick(now, BACKGROUND_BUDGET_BYTES)
                 self.joins.requests.tick(now)
-            self.control.tick(now)
             self.controller.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
+        self._ask_others(now)
         self._wake(now)
 
     def next_deadline(self) -> int:
@@ -304,6 +302,17 @@ class Broker:
                 self.trace.emit("NodeStopped", error=error.error.name, message=error.message)
 
     # -- inside
+
+    def _ask_others(self, now: Now) -> None:
+        """What is due to be asked of other nodes; who has just been answered may have its next question at once."""
+        try:
+            self.quorum.tick(now)
+            if self._recovery is None:
+                self.fetcher.tick(now)
+                self.isr.tick(now)
+            self.control.tick(now)
+        except KafkaError as error:
+            self.storage_failed(error)
 
     def _enter(self, now: Now) -> None:
         self.now = now

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.broker.effects import HangUp, Request
-from minikafka.clock import Now
+from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Endpoint
 from minikafka.wire import messages
 from minikafka.wire.primitives import DecodeError
@@ -110,8 +110,8 @@ class Peers:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        oldest = (next(iter(asked.values())).deadline_ms for asked in self._asked.values() if asked)
-        return min((*self._greet_at.values(), *oldest), default=None)
+        oldest = [next(iter(asked.values())).deadline_ms for asked in self._asked.values() if asked]
+        return soonest(*self._greet_at.values(), *oldest)
 
     def _greet(self, node: int, now: Now) -> None:
         def answered(reply: Message | None, now: Now) -> None:

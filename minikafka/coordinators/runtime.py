@@ -392,7 +392,8 @@ class Runtime:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms; 0 (at once) while something is being loaded."""
-        return 0 if any(shard.can_load for shard in self._loading.values()) else self._deadlines.next()
+        loads = self._loading and any(shard.can_load for shard in self._loading.values())
+        return 0 if loads else self._deadlines.next()
 
     def close(self) -> None:
         """The node stops."""

@@ -1,26 +1,20 @@
 """One client's TCP connection: bytes in, whole frames to the broker, answers back in the order of the requests.
 
-A frame is a size (int32) and that many bytes. Small frames are cut out of one scratch buffer that all connections
-share; a frame that did not arrive whole gets a bytearray of its own, which grows as its bytes come and which the socket
-fills directly. The broker has one request of a connection at a time, or a few. While it takes no more, or while the
-client does not read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP
-holds the client back.
+The broker has one request of a connection at a time, or a few. While it takes no more, or while the client does not
+read its answers, we go on reading until another frame is there, so that a hang-up is noticed; then TCP holds the client
+back.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, BadFrame, Frames
 
 if TYPE_CHECKING:
     from minikafka.server.shell import Server
 
-SCRATCH_BYTES = 64 * 1024
-FIRST_BYTES = 64 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
 LARGE_BYTES = 128 * 1024
-SIZE_BYTES = 4
-
-scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -36,17 +30,11 @@ class Connection(asyncio.BufferedProtocol):
         self.host = "?"
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
-        self.waiting: deque[bytearray] = deque()  # whole frames that the broker has not seen
-        self.held_bytes = 0  # by the partial frame and the waiting ones
+        self.frames = Frames(server.max_frame_bytes)  # that the broker has not seen
         self.unread_bytes = 0  # answers that the socket has not taken yet, when last counted
         self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
         self._choked = False  # the client does not read what we send
-        self._rest = b""  # fewer than four bytes: not even a size
-        self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
-        self._filled = self._size = 0
-        self._view: memoryview | None = None
-        self._believed = FIRST_BYTES  # who has sent a frame of some size may well send another one
 
     def __str__(self) -> str:
         return self.name
@@ -63,28 +51,13 @@ class Connection(asyncio.BufferedProtocol):
         self.server.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is None:
-            kept = len(self._rest)
-            scratch[:kept] = self._rest
-            return scratch[kept:]
-        if self._filled == len(self._frame):
-            growth = min(self._size - self._filled, self._filled)
-            self._frame.extend(bytes(growth))
-            self.held_bytes += growth
-        self._view = memoryview(self._frame)[self._filled :]
-        return self._view
+        return self.frames.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._frame is None:
-            self._cut_frames(scratch[: len(self._rest) + nbytes])
-        else:
-            assert self._view is not None
-            self._view.release()  # a bytearray can't grow while somebody looks at it
-            self._filled += nbytes
-            if self._filled == self._size:
-                self._believed = max(self._believed, self._size)
-                self.waiting.append(self._frame)
-                self._frame = None
+        try:
+            self.frames.came(nbytes)
+        except BadFrame as bad:
+            self.server.refuse(self, what_is_wrong(bad.beginning, bad.size, self.server.max_frame_bytes))
         if not self.closed:
             self.server.turn(self)
 
@@ -110,13 +83,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def asks(self) -> bool:
         """There is a request for the broker, which has none of this client now, and the client reads its answers."""
-        return bool(self.waiting) and not (self._choked or self.closed)
+        return bool(self.frames.whole) and not (self._choked or self.closed)
 
     def next_frame(self) -> bytearray:
         """The next request, if it asks."""
-        frame = self.waiting.popleft()
-        self.held_bytes -= len(frame)
-        return frame
+        return self.frames.take()
 
     def answer(self, frame: Sequence[Any]) -> None:
         """Keep one answer for the next send()."""
@@ -136,8 +107,8 @@ class Connection(asyncio.BufferedProtocol):
             for part in merged(answers):
                 self.transport.write(part)
             self.count_unread()
-        self.server.requests.hold(self, self.held_bytes)
-        if self.waiting:
+        self.server.requests.hold(self, self.frames.held_bytes)
+        if self.frames.whole:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -164,38 +135,8 @@ class Connection(asyncio.BufferedProtocol):
             self.unread_bytes = unread_bytes
             self.server.answers.hold(self, unread_bytes)
 
-    # --- frames ---
-
-    def _cut_frames(self, data: memoryview) -> None:
-        """Cut whole frames out of what has arrived; keep the beginning of the next one."""
-        at, end = 0, len(data)
-        while end - at >= SIZE_BYTES:
-            size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
-            if not 0 <= size <= self.server.max_frame_bytes:
-                self._rest = b""
-                beginning = bytes(data[at : at + SIZE_BYTES])
-                self.server.refuse(self, what_is_wrong(beginning, size, self.server.max_frame_bytes))
-                return
-            at += SIZE_BYTES
-            if end - at < size:
-                self._begin_frame(size, data[at:])
-                at = end
-                break
-            self.waiting.append(bytearray(data[at : at + size]))
-            self.held_bytes += size
-            at += size
-        self._rest = bytes(data[at:])
-
-    def _begin_frame(self, size: int, beginning: memoryview) -> None:
-        self._frame = bytearray(min(size, self._believed))
-        self._frame[: len(beginning)] = beginning
-        self._filled, self._size = len(beginning), size
-        self.held_bytes += len(self._frame)
-
     def _drop_frames(self) -> None:
-        self.waiting.clear()
-        self._frame, self._rest = None, b""
-        self.held_bytes = 0
+        self.frames.drop()
         self.server.requests.hold(self, 0)
 
 

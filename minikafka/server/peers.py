@@ -8,11 +8,10 @@ import asyncio
 from collections.abc import Callable
 
 from minikafka.broker.effects import Request
+from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
 
-SIZE_BYTES = 4
 
-
-class Lane(asyncio.Protocol):
+class Lane(asyncio.BufferedProtocol):
     """One connection to another node. replied(request, frame), failed(request): how each request ends."""
 
     def __init__(
@@ -24,12 +23,11 @@ class Lane(asyncio.Protocol):
     ) -> None:
         self.closed = False
         self._address = address
-        self._max_frame_bytes = max_frame_bytes
         self._replied = replied
         self._failed = failed
         self._asked: list[Request] = []
         self._unsent: list[bytes] = []
-        self._data = bytearray()
+        self._frames = Frames(max_frame_bytes)
         self._transport: asyncio.Transport | None = None
         self._connecting = asyncio.get_running_loop().create_task(self._connect())
 
@@ -69,18 +67,19 @@ class Lane(asyncio.Protocol):
         self._transport = transport
         self._send()
 
-    def data_received(self, data: bytes) -> None:
-        self._data += data
-        while len(self._data) >= SIZE_BYTES:
-            end = SIZE_BYTES + int.from_bytes(self._data[:SIZE_BYTES], "big", signed=True)
-            if not SIZE_BYTES <= end <= SIZE_BYTES + self._max_frame_bytes or not self._asked:
-                self.close()  # that is no node of ours
-                return
-            if len(self._data) < end:
-                return
-            frame = self._data[SIZE_BYTES:end]
-            del self._data[:end]
-            self._replied(self._asked.pop(0), frame)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._frames.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            self._frames.came(nbytes)
+        except BadFrame:
+            self.close()  # that is no node of ours
+        while self._frames.whole and not self.closed:
+            if self._asked:
+                self._replied(self._asked.pop(0), self._frames.take())
+            else:
+                self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True

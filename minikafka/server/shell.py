@@ -21,7 +21,8 @@ from minikafka.broker.turn import Turn
 from minikafka.clock import Now
 from minikafka.cluster import election
 from minikafka.server.budget import Budget
-from minikafka.server.connection import SCRATCH_BYTES, Connection
+from minikafka.server.connection import Connection
+from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
 from minikafka.server.peers import Lane
 from minikafka.wire.primitives import DecodeError

@@ -13,7 +13,7 @@ from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.overview import columns
-from minikafka.simulation.processes import BrokerProcess, any_up, leading
+from minikafka.simulation.processes import BrokerProcess, best_informed, leading
 from minikafka.simulation.topics import raise_refusal
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
@@ -112,7 +112,7 @@ class ConsumerGroups:
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
-            if partition.topic in any_up(self._brokers).image.topics:
+            if partition.topic in best_informed(self._brokers).image.topics:
                 found[partition] = leading(self._brokers, *partition).high_watermark - offset
         return found
 
@@ -141,7 +141,7 @@ class ConsumerGroups:
     # inside
 
     def _group_states(self) -> list[Groups]:
-        any_up(self._brokers)
+        best_informed(self._brokers)
         up = [process.broker for process in self._brokers.values() if process.state != "down"]
         return [state for broker in up if broker.ready for state in broker.groups.loaded()]
 

@@ -307,17 +307,17 @@ class BrokerProcess(Process):
         self.network.request(link, list(request.frame))
 
 
-def any_up(brokers: Mapping[int, BrokerProcess]) -> Broker:
-    """A broker to look at: any that is up and ready."""
-    for process in brokers.values():
-        if process.state != "down" and process.broker.ready:
-            return process.broker
-    raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
+def best_informed(brokers: Mapping[int, BrokerProcess]) -> Broker:
+    """A broker to look at: of those that are up and ready the one that has heard most of the metadata."""
+    up = [process.broker for process in brokers.values() if process.state != "down" and process.broker.ready]
+    if not up:
+        raise IllegalStateError("no broker is up: cluster.restart(1) starts it again")
+    return max(up, key=lambda broker: broker.quorum.applied_offset)
 
 
 def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Replica:
     """The replica that leads a partition, as whoever is up believes; where nobody does, one that could."""
-    partition = any_up(brokers).image.topics[topic].partitions[number]
+    partition = best_informed(brokers).image.topics[topic].partitions[number]
     up = [node for node, process in brokers.items() if process.state != "down" and process.broker.ready]
     for node in (partition.leader, *partition.isr, *partition.replicas):
         replica = brokers[node].broker.replicas.find(topic, number) if node in up else None

@@ -13,7 +13,7 @@ from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import CONFIGS, COUNT, LONG_MAX, NUMBER, TEXT, TOPIC_OR_BROKER, checked, whole
 from minikafka.simulation.calls import Book, recorded
-from minikafka.simulation.processes import BrokerProcess, any_up, leading
+from minikafka.simulation.processes import BrokerProcess, best_informed, leading
 from minikafka.wire.errors import Error, KafkaError
 
 TOPIC, BROKER = 2, 4  # resource types
@@ -98,7 +98,7 @@ class Topics:
 
     def topics(self) -> list[str]:
         """Names of the topics, in order, without Kafka's own such as __consumer_offsets."""
-        return sorted(name for name in any_up(self._brokers).image.topics if not name.startswith("__"))
+        return sorted(name for name in best_informed(self._brokers).image.topics if not name.startswith("__"))
 
     @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
@@ -116,7 +116,7 @@ class Topics:
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has."""
         self.check_topic(topic)
-        return len(any_up(self._brokers).image.topics[topic].partitions)
+        return len(best_informed(self._brokers).image.topics[topic].partitions)
 
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ class Topics:
 
     def check_topic(self, topic: str) -> None:
         """Raise if there is no such topic, with the nearest name."""
-        if topic not in any_up(self._brokers).image.topics:
+        if topic not in best_informed(self._brokers).image.topics:
             names = self.topics()
             near = difflib.get_close_matches(str(topic), names, 1)
             hint = (
@@ -144,7 +144,7 @@ class Topics:
         if partition >= count:
             span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has {span}, no {partition!r}")
-        return any_up(self._brokers).image.topics[topic].partitions[partition]
+        return best_informed(self._brokers).image.topics[topic].partitions[partition]
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
         start, _ = self.log_offsets(topic, number)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, text_width
+from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, has_room, text_width
 from minikafka.theatre.text import key_part
 from minikafka.trace import HOUR_MS, moment
 
@@ -110,7 +110,8 @@ class Lanes:
         needs = [12.0] * len(self.times)
         for marks in self.marks.values():
             for step, mark in marks:
-                needs[step] = max(needs[step], 20.0 + text_width(mark["text"], 12, mono=True) if mark["text"] else 0)
+                wide = text_width(mark["text"], 12, mono=True) / LEAST_STRETCH
+                needs[step] = max(needs[step], 20.0 + wide if mark["text"] else 0)
         return needs
 
     def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
@@ -134,8 +135,7 @@ class Lanes:
         d.rect(key + "/ground", left, y, right - left, LANE, "wash", r=3)
         marks = self.marks.get(lane.key, [])
         rooms = [end - begin for begin, end in pairwise([*(xs[step] for step, _ in marks), right])]
-        needs = [text_width(mark["text"], 12, mono=True) + 10 for _, mark in marks]
-        fits = [need <= room for need, room in zip(needs, rooms, strict=True)]
+        fits = [has_room(mark["text"], room - 10, mono=True) for (_, mark), room in zip(marks, rooms, strict=True)]
         short = all(fit for (_, mark), fit in zip(marks, fits, strict=True) if len(mark["text"]) <= 3)
         for number, (step, mark) in enumerate(marks):  # letters: all of them or none
             if step > at:

@@ -91,8 +91,7 @@ def measure_work(results, brokers, rounds, scale):
         kept = results if number >= 0 else Results(results.names)
         print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
         for size, count in ((100, int(400 * scale) * 1000), (1000, int(160 * scale) * 1000)):
-            for name in turns(number, results.names):
-                measure_one_size(kept, name, brokers[name], size, count)
+            measure_one_size(kept, brokers, turns(number, results.names), size, count)
         for name in turns(number, results.names):
             bootstrap = brokers[name].bootstrap
             topic = measures.new_topic(bootstrap)
@@ -103,20 +102,28 @@ def measure_work(results, brokers, rounds, scale):
             measures.delete_topic(bootstrap, topic)
 
 
-def measure_one_size(kept, name, broker, size, count, new_topic=measures.new_topic):
-    """The broker's own processor time beside the speed, which a busy client may limit more than the broker."""
-    topic = new_topic(broker.bootstrap)
+def measure_one_size(kept, brokers, names, size, count, new_topic=measures.new_topic):
+    """Beside the speed the processor time of broker and client: a busy client may limit it more than a broker. The
+    brokers are measured one right after the other: a machine that is shared has its moods.
+    """
+    topics = {name: new_topic(brokers[name].bootstrap) for name in names}
     for what, measure in (
         ("produce, librdkafka", measures.produce_with_librdkafka),
         ("consume, librdkafka", measures.consume_with_librdkafka),
         ("produce, ProducerPerformance", measures.produce_with_java),
     ):
-        before = measures.processor_seconds(broker)
-        figure = measure(broker.bootstrap, topic, size, count)
-        spent = measures.processor_seconds(broker) - before
-        kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
-        kept.add(f"{what}, {size} B, broker", "ms/MB", False, name, spent * 1000 / (size * count / 1e6))
-    measures.delete_topic(broker.bootstrap, topic)
+        for name in names:
+            measures.until_quiet()
+            broker, of_client = brokers[name], measures.client_seconds()
+            of_broker = measures.processor_seconds(broker)
+            figure = measure(broker.bootstrap, topics[name], size, count)
+            of_broker = measures.processor_seconds(broker) - of_broker
+            of_client = measures.client_seconds() - of_client
+            kept.add(f"{what}, {size} B", "MB/s", True, name, figure)
+            for who, seconds in (("broker", of_broker), ("client", of_client)):
+                kept.add(f"{what}, {size} B, {who}", "ms/MB", False, name, seconds * 1000 / (size * count / 1e6))
+    for name, topic in topics.items():
+        measures.delete_topic(brokers[name].bootstrap, topic)
 
 
 def main():
@@ -192,8 +199,7 @@ def compare_nodes(args):
             kept = results if number >= 0 else Results(results.names)
             print(f"work, round {number + 1} of {rounds}" if number >= 0 else "warming up", flush=True)
             for size, count in ((100, int(900 * scale) * 1000), (1000, int(160 * scale) * 1000)):
-                for name in turns(number, results.names):
-                    measure_one_size(kept, name, started[name], size, count, nodes.new_topic)
+                measure_one_size(kept, started, turns(number, results.names), size, count, nodes.new_topic)
             for name in results.names:
                 kept.add("memory after work, all three", "MB", False, name, nodes.megabytes(started[name]))
 

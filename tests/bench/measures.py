@@ -1,5 +1,6 @@
 """What is measured: each function does one piece of work against a bootstrap address and returns a number."""
 
+import os
 import re
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ from tests.clients.brokers import fresh_name
 from tests.kafka import java_tool
 
 QUIET = {"log_level": 0}
+QUIET_PERCENT = 15  # of all processors
 
 
 def new_topic(bootstrap, replicas=1, partitions=1, **configs):
@@ -98,6 +100,20 @@ def processor_seconds(broker):
     nodes = broker.processes.values() if hasattr(broker, "processes") else [broker.process]
     spent = [psutil.Process(node.pid).cpu_times() for node in nodes]
     return sum(each.user + each.system for each in spent)
+
+
+def client_seconds():
+    """What this process, and the clients that it ran as processes, have used of the processors."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def until_quiet():
+    """Nobody is measured beside a virtual machine that still compiles what it ran last."""
+    for _ in range(60):
+        if psutil.cpu_percent(0.5) < QUIET_PERCENT:
+            return
+    print("  the machine does not come to rest", flush=True)
 
 
 def resident_megabytes(pid):

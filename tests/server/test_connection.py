@@ -105,7 +105,7 @@ def test_while_a_request_is_parked_only_a_little_is_read_ahead():
         [connection] = server.connections
         seen = []
         for expected in range(1, 20_002):
-            seen.append(connection.held_bytes)
+            seen.append(connection.frames.held_bytes)
             assert (await answer(reader))[:4] == expected.to_bytes(4, "big")
         return max(seen)
 

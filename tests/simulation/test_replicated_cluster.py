@@ -315,6 +315,7 @@ def test_a_controller_that_believes_in_every_restart_would_be_noticed(monkeypatc
 def test_the_first_replica_leads_again_after_a_while():
     """auto.leader.rebalance.enable."""
     cluster = three(**{"leader.imbalance.check.interval.seconds": 20})
+    cluster.run(seconds=1)  # everybody has heard of the topic
     preferred = leader_of(cluster)
     cluster.crash(preferred)
     cluster.run_until(lambda: leader_of(cluster) != preferred)

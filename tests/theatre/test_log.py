@@ -1,7 +1,10 @@
 """The log's picture: what a scene says."""
 
+from itertools import pairwise
+
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
+from minikafka.theatre.lanes import Lane, Lanes
 from tests.theatre.commit_traces import piling_up
 from tests.theatre.traces import Story, alice, growing, long_log, retention
 
@@ -64,6 +67,20 @@ def test_lanes_are_drawn_up_to_the_cursor_and_no_further():
                 s["x"] for k, s in drawing.shapes.items() if k.startswith("time/") and s["kind"] == "rect" and "of" in s
             ]
             assert all(x + 3 <= cursor + 0.1 for x in marks)
+
+
+def test_what_marks_say_has_room_on_the_narrowest_page():
+    for count in range(2, 30):
+        for length in range(1, 24):
+            marks = [{"lane": "a", "text": "x" * length}]
+            lanes = Lanes([{"at": at, "time": f"{at} ms", "marks": marks} for at in range(count)])
+            drawing = Drawing(WIDE)
+            lanes.draw(drawing, 0, [Lane("a", "a")], count - 1)
+            said = [drawing.shapes.get(f"time/lane/a/{number}/text") for number in range(count)]
+            for one, other in pairwise(said):
+                if one and other:
+                    end = one["x"] * LEAST_STRETCH + text_width(one["text"], 12, mono=True)
+                    assert end < other["x"] * LEAST_STRETCH
 
 
 def test_a_deleted_segment_is_dashed_and_its_records_are_faint():

@@ -208,6 +208,8 @@ def counts_more(request: Call, answers: dict[FetchKey, Answer]) -> bool:
 def leaders_named(broker: Broker, request: Call, answers: Iterable[Answer]) -> list[Answer]:
     """Where to find the leaders that refused partitions are said to have (KIP-951)."""
     named = {answer["current_leader"]["leader_id"] for answer in answers if "current_leader" in answer}
+    if not named:
+        return []
     brokers = (broker.image.brokers[node] for node in sorted(named) if node in broker.image.brokers)
     listener = request.client.listener
     return [

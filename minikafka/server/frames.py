@@ -1,0 +1,96 @@
+"""Cuts frames out of what a socket brings: a size (int32) and that many bytes each.
+
+Small frames are cut out of one scratch buffer that all connections share; a frame that did not arrive whole gets a
+bytearray of its own, which grows as its bytes come and which the socket fills directly.
+"""
+
+from collections import deque
+
+SCRATCH_BYTES = 64 * 1024
+FIRST_BYTES = 64 * 1024  # what a frame gets before its bytes have come: a claimed size is only a claim
+SIZE_BYTES = 4
+
+scratch = memoryview(bytearray(SCRATCH_BYTES))  # asyncio reads into it and tells us in one go, so one is enough
+
+
+class BadFrame(Exception):
+    """No frame begins so."""
+
+    def __init__(self, beginning: bytes, size: int) -> None:
+        super().__init__(f"a frame of {size} bytes")
+        self.beginning, self.size = beginning, size
+
+
+class Frames:
+    """Those of one connection. whole: the frames that nobody has taken yet. held_bytes: by them and the partial one."""
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self.whole: deque[bytearray] = deque()
+        self.held_bytes = 0
+        self._max_frame_bytes = max_frame_bytes
+        self._rest = b""  # fewer than four bytes: not even a size
+        self._frame: bytearray | None = None  # partial, filled up to _filled, of _size in the end
+        self._filled = self._size = 0
+        self._view: memoryview | None = None
+        self._believed = FIRST_BYTES  # who has sent a frame of some size may well send another one
+
+    def buffer(self) -> memoryview:
+        """Where the socket puts what comes next (asyncio's get_buffer)."""
+        if self._frame is None:
+            kept = len(self._rest)
+            scratch[:kept] = self._rest
+            return scratch[kept:]
+        if self._filled == len(self._frame):
+            growth = min(self._size - self._filled, self._filled)
+            self._frame.extend(bytes(growth))
+            self.held_bytes += growth
+        self._view = memoryview(self._frame)[self._filled :]
+        return self._view
+
+    def came(self, nbytes: int) -> None:
+        """So many bytes are in the buffer now (buffer_updated). Raises BadFrame."""
+        if self._frame is None:
+            self._cut(scratch[: len(self._rest) + nbytes])
+            return
+        assert self._view is not None
+        self._view.release()  # a bytearray can't grow while somebody looks at it
+        self._filled += nbytes
+        if self._filled == self._size:
+            self._believed = max(self._believed, self._size)
+            self.whole.append(self._frame)
+            self._frame = None
+
+    def take(self) -> bytearray:
+        """The first of the whole frames."""
+        frame = self.whole.popleft()
+        self.held_bytes -= len(frame)
+        return frame
+
+    def drop(self) -> None:
+        """Nobody will take what is here."""
+        self.whole.clear()
+        self._frame, self._rest = None, b""
+        self.held_bytes = 0
+
+    def _cut(self, data: memoryview) -> None:
+        at, end = 0, len(data)
+        while end - at >= SIZE_BYTES:
+            size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
+            if not 0 <= size <= self._max_frame_bytes:
+                self._rest = b""
+                raise BadFrame(bytes(data[at : at + SIZE_BYTES]), size)
+            at += SIZE_BYTES
+            if end - at < size:
+                self._begin(size, data[at:])
+                at = end
+                break
+            self.whole.append(bytearray(data[at : at + size]))
+            self.held_bytes += size
+            at += size
+        self._rest = bytes(data[at:])
+
+    def _begin(self, size: int, beginning: memoryview) -> None:
+        self._frame = bytearray(min(size, self._believed))
+        self._frame[: len(beginning)] = beginning
+        self._filled, self._size = len(beginning), size
+        self.held_bytes += len(self._frame)
