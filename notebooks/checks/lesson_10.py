@@ -198,7 +198,7 @@ def answers(leaders, asked):
 # --- 2: a rolling restart, judged by the simulator ---
 
 EVERY_S, LONGEST_S, MOST_S = 1, 2.0, 15  # MOST_S: one ("wait", seconds)
-CASES = ((1, 2), (2, 2), (5, 45))  # seed, and how many seconds after its start a broker is up
+CASES = ((4, 2), (2, 3), (5, 45))  # seed: another broker is the controller each time; seconds until one is up
 STEPS = 'a step is ("stop", 2), ("start", 2), ("in sync",) or ("wait", seconds)'
 
 
