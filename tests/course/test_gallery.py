@@ -186,11 +186,13 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             page.goto((made / "index.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
-            page.click("text=One more partition")
+            with page.expect_navigation():
+                page.click("text=One more partition")
             page.keyboard.press("End")
             assert page.is_visible("#ask") and "From 4 to 5 partitions" in page.inner_text("#question")
             assert axe.run(page).response["violations"] == []
-            page.click("text=all pictures")
+            with page.expect_navigation():
+                page.click("text=all pictures")
             assert page.inner_text("h1") == "Kafka in pictures that play"
         broken = page.eval_on_selector_all("img", "all => all.filter(e => e.complete && !e.naturalWidth).length")
     assert complaints == [] and broken == 0
