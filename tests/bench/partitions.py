@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.bench import measures
+from tests.clients.brokers import until
 
 TOPICS, EACH = 20, 100
 IDLE_S = 20
@@ -22,7 +23,7 @@ def create(bootstrap):
     futures = admin.create_topics([NewTopic(name, EACH, 3) for name in names], operation_timeout=60)
     for future in futures.values():
         future.result(PATIENCE_S)
-    until(lambda: len(leaders(admin)) == TOPICS * EACH, "leaders")
+    until(lambda: len(leaders(admin)) == TOPICS * EACH, "all have leaders", PATIENCE_S)
     return admin
 
 
@@ -34,12 +35,6 @@ def leaders(admin):
         return {}
     found = {(topic.topic, number): one.leader for topic in topics for number, one in topic.partitions.items()}
     return {at: leader for at, leader in found.items() if leader >= 0 and at[0].startswith("topic-")}
-
-
-def until(done, what):
-    patience = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < patience, f"no {what} within {PATIENCE_S} s"
 
 
 def watch(cluster):
@@ -65,9 +60,9 @@ def measure(results, name, cluster):
     def moved():
         return sum(leader != KILLED for at, leader in leaders(admin).items() if at in led)
 
-    until(lambda: moved() > 0, "new leader")
+    until(lambda: moved() > 0, "one has a new leader", PATIENCE_S)
     fenced_at = time.perf_counter()
-    until(lambda: moved() == len(led), "new leaders")
+    until(lambda: moved() == len(led), "all have new leaders", PATIENCE_S)
     last_at = time.perf_counter()
     results.add("killed to first new leader", "s", False, name, fenced_at - killed_at)
     results.add("first to last new leader", "s", False, name, last_at - fenced_at)

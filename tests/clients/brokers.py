@@ -48,8 +48,9 @@ def fresh_name(what: str = "topic") -> str:
     return f"{what}-{os.getpid()}-{next(_numbers)}"
 
 
-def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 120) -> None:
-    """Looks again and again; the time is only to tell a failure from a slow machine."""
-    deadline = time.monotonic() + seconds
+def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 120) -> float:
+    """Looks again and again, and says how many seconds it took; `seconds` only tells a failure from a slow machine."""
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline, f"still waiting until {what}"
+        assert time.monotonic() < began + seconds, f"still waiting until {what}"
+    return time.monotonic() - began

@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.server.addresses import keep_port
 from minikafka.wire.errors import Error
-from tests.clients.brokers import overrides
+from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection
 from tests.kafka import ApacheKafka, java_tool
 
@@ -125,7 +125,7 @@ class Nodes(dict):
         self.bootstrap = ",".join(self[number].bootstrap for number in self.brokers)
         for node in self.values():
             stack.enter_context(node)
-        wait_for(self.all_are_there)
+        until(self.all_are_there)
 
     def kill(self, *numbers):
         for number in numbers:
@@ -177,7 +177,7 @@ class Nodes(dict):
         What a test that failed has left dead is started before.
         """
         self.start(*(number for number, node in self.items() if node.process.poll() is not None))
-        wait_for(self.all_are_there)
+        until(self.all_are_there)
         assignments = [{"partition_index": 0, "broker_ids": list(replicas)}]
         settings = [{"name": name.replace("_", "."), "value": str(value)} for name, value in configs.items()]
         wanted = {"name": topic, "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
@@ -186,8 +186,8 @@ class Nodes(dict):
             [told] = self.ask("CreateTopics", 7, topics=[wanted | {"configs": settings}], timeout_ms=60_000).topics
             return told.error_code in (Error.NONE, Error.TOPIC_ALREADY_EXISTS)
 
-        wait_for(is_created)
-        wait_for(lambda: self.described(topic) == (replicas[0], sorted(replicas)))
+        until(is_created)
+        until(lambda: self.described(topic) == (replicas[0], sorted(replicas)))
 
     def partition(self, topic):
         """The topic's partition as DescribeTopicPartitions tells it, None while the broker knows no such topic."""
@@ -207,7 +207,7 @@ class Nodes(dict):
             [each] = answer.replica_election_results
             return each.partition_result[0].error_code in (Error.NONE, Error.ELECTION_NOT_NEEDED)
 
-        wait_for(done)
+        until(done)
 
     def configure(self, topic, name, value):
         configs = [{"name": name, "config_operation": SET, "value": value}]
@@ -217,7 +217,7 @@ class Nodes(dict):
             [answer] = self.ask("IncrementalAlterConfigs", 1, resources=[resource]).responses
             return answer.error_code == Error.NONE
 
-        wait_for(is_set)
+        until(is_set)
 
     def producer(self, **options):
         return KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=0, **options)
@@ -227,9 +227,9 @@ class Nodes(dict):
         at, values = TopicPartition(topic, 0), []
         consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, auto_offset_reset="earliest")
         consumer.assign([at])
-        end, until = consumer.end_offsets([at])[at], time.monotonic() + PATIENCE_SECONDS
+        end, deadline = consumer.end_offsets([at])[at], time.monotonic() + PATIENCE_SECONDS
         while consumer.position(at) < end:
-            assert time.monotonic() < until, (values, end)
+            assert time.monotonic() < deadline, (values, end)
             values += [record.value for some in consumer.poll(timeout_ms=500).values() for record in some]
         consumer.close()
         return values
@@ -248,11 +248,3 @@ def running(kind, roles, asked=1, **properties):
 def sent(producer, topic, value):
     """Its offset, when it is acknowledged."""
     return producer.send(topic, value).get(timeout=PATIENCE_SECONDS).offset
-
-
-def wait_for(condition):
-    """How many seconds it took."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() < began + PATIENCE_SECONDS, "it did not come true"
-    return time.monotonic() - began

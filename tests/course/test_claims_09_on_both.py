@@ -11,7 +11,8 @@ from kafka.errors import KafkaTimeoutError, NotEnoughReplicasError
 
 from minikafka.cluster.metadata import Partition
 from minikafka.course.replica_runs import line
-from tests.course.processes import BOTH, running, sent, wait_for
+from tests.clients.brokers import until
+from tests.course.processes import BOTH, running, sent
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -77,7 +78,7 @@ def test_acks_all_waits_for_a_follower_that_stands_still_until_it_is_out_of_the_
         began = time.monotonic()
         assert sent(shop, name, b"shipped") == 2
         assert time.monotonic() - began > LAG_MS / 8000
-        wait_for(lambda: brokers.described(name) == (1, [1, 2]))
+        until(lambda: brokers.described(name) == (1, [1, 2]))
 
 
 def test_kip_966_below_min_insync_replicas_acks_all_is_refused_and_what_acks_1_wrote_waits_to_be_read(
@@ -85,9 +86,9 @@ def test_kip_966_below_min_insync_replicas_acks_all_is_refused_and_what_acks_1_w
 ):
     name = topic(1, 2, 3, min_insync_replicas=2)
     brokers.kill(2)
-    wait_for(lambda: brokers.described(name) == (1, [1, 3]))
+    until(lambda: brokers.described(name) == (1, [1, 3]))
     brokers.kill(3)
-    wait_for(lambda: brokers.described(name) == (1, [1]))
+    until(lambda: brokers.described(name) == (1, [1]))
     found = brokers.partition(name)
     assert (found.eligible_leader_replicas, found.last_known_elr) == ([3], []), "3 left it when 2 was out"
     with pytest.raises((NotEnoughReplicasError, KafkaTimeoutError)):
@@ -95,8 +96,8 @@ def test_kip_966_below_min_insync_replicas_acks_all_is_refused_and_what_acks_1_w
     assert sent(producer(acks=1), name, b"paid") == 1
     assert brokers.read(name) == [b"created"]
     brokers.start(3)
-    wait_for(lambda: brokers.described(name) == (1, [1, 3]))
-    wait_for(lambda: brokers.read(name) == [b"created", b"paid"])
+    until(lambda: brokers.described(name) == (1, [1, 3]))
+    until(lambda: brokers.read(name) == [b"created", b"paid"])
     brokers.start(2)
 
 
@@ -106,17 +107,17 @@ def test_with_acks_1_a_record_is_gone_when_the_leader_dies_before_a_follower_fet
     name = topic(2, 3, 1, min_insync_replicas=2)
     shop = producer(acks=1)
     sent(shop, name, b"paid")
-    wait_for(lambda: brokers.read(name) == [b"created", b"paid"])
+    until(lambda: brokers.read(name) == [b"created", b"paid"])
     with brokers.frozen(1, 3):
         # The first ones may leave with the answers to fetches that wait at the leader; nobody asks for the next.
-        until = time.monotonic() + 4 * FETCH_WAIT_MS / 1000
-        while time.monotonic() < until:
+        deadline = time.monotonic() + 4 * FETCH_WAIT_MS / 1000
+        while time.monotonic() < deadline:
             sent(shop, name, b"shipped")
         sent(shop, name, b"delivered")
         brokers.kill(2)
-    wait_for(lambda: brokers.described(name)[0] == 3)
+    until(lambda: brokers.described(name)[0] == 3)
     brokers.start(2)
-    wait_for(lambda: 2 in brokers.described(name)[1])
+    until(lambda: 2 in brokers.described(name)[1])
     sent(producer(acks="all"), name, b"returned")
     values = brokers.read(name)
     assert values[:2] == [b"created", b"paid"] and values[-1] == b"returned" and b"delivered" not in values

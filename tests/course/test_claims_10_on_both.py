@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Producer
 
+from tests.clients.brokers import until
 from tests.course.processes import (
     BOTH,
     NOBODY,
@@ -19,7 +20,6 @@ from tests.course.processes import (
     UNCLEAN,
     running,
     sent,
-    wait_for,
 )
 
 pytestmark = pytest.mark.timeout(1200)
@@ -55,25 +55,25 @@ def test_after_kill_9_nobody_leads_until_the_session_is_over_and_nothing_moves_b
 ):
     began = time.monotonic()
     brokers.kill(2)
-    wait_for(lambda: brokers.described(topic) == (3, [3]))
+    until(lambda: brokers.described(topic) == (3, [3]))
     assert time.monotonic() - began > SESSION_SECONDS / 3
     assert wrote(brokers, topic, b"paid") == 1
     brokers.start(2)
-    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    until(lambda: brokers.described(topic)[1] == [2, 3])
     assert brokers.described(topic)[0] == 3
     brokers.elect(PREFERRED, topic)
-    wait_for(lambda: brokers.described(topic) == (2, [2, 3]))
+    until(lambda: brokers.described(topic) == (2, [2, 3]))
     assert brokers.read(topic) == [b"created", b"paid"]
 
 
 def test_a_clean_stop_hands_over_before_the_broker_ends(brokers, topic):
     brokers.stop(2)
-    took_s = wait_for(lambda: brokers.described(topic)[0] == 3)
+    took_s = until(lambda: brokers.described(topic)[0] == 3)
     assert took_s < SESSION_SECONDS - 2 or brokers[2].process.poll() is None
     assert brokers[2].process.wait(PATIENCE_SECONDS) in (0, 143)
     assert wrote(brokers, topic, b"paid") == 1
     brokers.start(2)
-    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    until(lambda: brokers.described(topic)[1] == [2, 3])
 
 
 def test_a_producer_carries_on_when_the_leader_changes(brokers, topic):
@@ -91,32 +91,32 @@ def test_a_producer_carries_on_when_the_leader_changes(brokers, topic):
     brokers.kill(2)
     send(b"killed")
     brokers.start(2)
-    wait_for(lambda: brokers.described(topic) == (3, [2, 3]))
+    until(lambda: brokers.described(topic) == (3, [2, 3]))
     brokers.stop(3)
     send(b"stopped")
     assert offsets == [1, 2, 3]
     brokers[3].process.wait(PATIENCE_SECONDS)
     brokers.start(3)
-    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    until(lambda: brokers.described(topic)[1] == [2, 3])
     assert brokers.read(topic) == [b"created", b"before", b"killed", b"stopped"]
 
 
 def test_nobody_leads_rather_than_a_replica_that_lacks_records_and_an_unclean_election_loses_them(brokers, topic):
     """KIP-966: 2 was the last in sync, so it stays eligible, and 3 doesn't become so by coming back."""
     brokers.kill(3)
-    wait_for(lambda: brokers.described(topic) == (2, [2]))
+    until(lambda: brokers.described(topic) == (2, [2]))
     assert wrote(brokers, topic, b"paid") == 1
     brokers.kill(2)
     brokers.start(3)
-    wait_for(lambda: brokers.described(topic)[0] == NOBODY)
-    wait_for(lambda: brokers[3].is_ready() and brokers.live() == [1, 3])
+    until(lambda: brokers.described(topic)[0] == NOBODY)
+    until(lambda: brokers[3].is_ready() and brokers.live() == [1, 3])
     assert brokers.described(topic)[0] == NOBODY
     brokers.configure(topic, "unclean.leader.election.enable", "true")
     brokers.elect(UNCLEAN, topic)
-    wait_for(lambda: brokers.described(topic)[0] == 3)
+    until(lambda: brokers.described(topic)[0] == 3)
     assert wrote(brokers, topic, b"new") == 1, "the offset is given a second time"
     brokers.start(2)
-    wait_for(lambda: brokers.described(topic)[1] == [2, 3])
+    until(lambda: brokers.described(topic)[1] == [2, 3])
     brokers.elect(PREFERRED, topic)
-    wait_for(lambda: brokers.described(topic)[0] == 2)
+    until(lambda: brokers.described(topic)[0] == 2)
     assert brokers.read(topic) == [b"created", b"new"], "paid is on no broker any more"

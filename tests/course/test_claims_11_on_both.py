@@ -13,7 +13,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from minikafka.wire.errors import Error
-from tests.course.processes import BOTH, NOBODY, PATIENCE_SECONDS, PROPERTIES, running, sent, wait_for
+from tests.clients.brokers import until
+from tests.course.processes import BOTH, NOBODY, PATIENCE_SECONDS, PROPERTIES, running, sent
 from tests.kafka import java_tool
 
 pytestmark = pytest.mark.timeout(1200)
@@ -39,7 +40,7 @@ def quorum(nodes):
             told.extend(each for each in topic.partitions if each.error_code == Error.NONE)
         return told
 
-    wait_for(is_told)
+    until(is_told)
     return told[0]
 
 
@@ -66,7 +67,7 @@ def test_kip_631_neither_records_nor_heartbeats_go_into_the_metadata_log(nodes):
             seen.extend(each.last_fetch_timestamp for each in quorum(nodes).observers if each.replica_id == 4)
             return seen
 
-        wait_for(is_seen)
+        until(is_seen)
         return seen[0]
 
     nodes.create("busy", 4)
@@ -77,7 +78,7 @@ def test_kip_631_neither_records_nor_heartbeats_go_into_the_metadata_log(nodes):
             shop.send("busy", b"order")
         shop.flush()
         assert nodes.read("busy") == [b"order"] * 101
-        wait_for(lambda: seen_ms() > began_ms + 3 * int(PROPERTIES["broker.heartbeat.interval.ms"]))
+        until(lambda: seen_ms() > began_ms + 3 * int(PROPERTIES["broker.heartbeat.interval.ms"]))
     grown = metadata_records(nodes) - before
     assert set(grown) <= {"NO_OP_RECORD", "PRODUCER_IDS_RECORD"}, grown
     assert before["REGISTER_BROKER_RECORD"] == len(nodes.brokers), "who only controls has a record of another type"
@@ -94,10 +95,10 @@ def test_kip_500_a_dead_controller_holds_up_no_record_and_the_other_voters_elect
         with nodes.frozen(was.leader_id % 3 + 1):
             nodes.kill(was.leader_id)
             assert sent(shop, "alone", b"paid") == 1
-    wait_for(lambda: quorum(nodes).leader_id not in (was.leader_id, NOBODY))
+    until(lambda: quorum(nodes).leader_id not in (was.leader_id, NOBODY))
     assert quorum(nodes).leader_epoch > was.leader_epoch
     nodes.start(was.leader_id)
-    wait_for(lambda: all(each.log_end_offset > was.high_watermark for each in quorum(nodes).current_voters))
+    until(lambda: all(each.log_end_offset > was.high_watermark for each in quorum(nodes).current_voters))
 
 
 def test_without_a_majority_records_are_written_and_read_and_nothing_is_decided(nodes):
@@ -106,10 +107,10 @@ def test_without_a_majority_records_are_written_and_read_and_nothing_is_decided(
     patient = {"request_timeout_ms": 5000, "delivery_timeout_ms": 4 * LAG_MS}
     with producer(nodes, acks="all", **patient) as shop, producer(nodes, acks=1) as hasty:
         assert [sent(shop, "orders", b"created"), sent(hasty, "orders", b"noted")] == [0, 1]
-        wait_for(lambda: nodes.described("orders") == (4, [3, 4]))
+        until(lambda: nodes.described("orders") == (4, [3, 4]))
         nodes.kill(1, 2)
         assert [sent(shop, "orders", b"paid"), sent(hasty, "orders", b"seen")] == [2, 3]
-        wait_for(lambda: nodes.read("orders") == [b"created", b"noted", b"paid", b"seen"])
+        until(lambda: nodes.read("orders") == [b"created", b"noted", b"paid", b"seen"])
         admin = KafkaAdminClient(bootstrap_servers=nodes[4].bootstrap, request_timeout_ms=8000)
         with closing(admin), pytest.raises(KafkaError):
             admin.create_topics({"more": {"num_partitions": 1}}, timeout_ms=5000)
@@ -120,8 +121,8 @@ def test_without_a_majority_records_are_written_and_read_and_nothing_is_decided(
         assert sent(hasty, "orders", b"late") > 3
         assert nodes.described("orders") == (4, [3, 4])
         nodes.start(1, 2)
-        wait_for(lambda: nodes.described("orders") == (4, [4]))
+        until(lambda: nodes.described("orders") == (4, [4]))
         with producer(nodes, acks="all") as another:
             assert sent(another, "orders", b"delivered") > 4
     nodes.start(3)
-    wait_for(lambda: nodes.described("orders") == (4, [3, 4]))
+    until(lambda: nodes.described("orders") == (4, [3, 4]))
