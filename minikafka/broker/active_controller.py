@@ -83,18 +83,17 @@ class ActiveController:
 
     def _fence_silent(self, now: Now) -> None:
         for node, heard_ms in self._listened_to().items():
-            if self._session_is_over(node, heard_ms, now):
+            if self._session_is_over(heard_ms, now):
+                self._tell_fenced(node, heard_ms, now)
                 self._broker.quorum.append(controller.fence(self._broker.image, node, self.topic_value), now)
                 return  # the next one when this is committed
 
-    def _session_is_over(self, node: int, heard_ms: int, now: Now) -> bool:
-        """Whether a broker was silent for too long; if so, that is told: it is going to be fenced."""
-        silent_ms = now.monotonic_ms - heard_ms
-        if silent_ms < self._session_ms:
-            return False
+    def _session_is_over(self, heard_ms: int, now: Now) -> bool:
+        return heard_ms + self._session_ms <= now.monotonic_ms
+
+    def _tell_fenced(self, node: int, heard_ms: int, now: Now) -> None:
         if self._broker.trace:
-            self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=silent_ms)
-        return True
+            self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
         """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives."""
@@ -105,8 +104,10 @@ class ActiveController:
         records = [] if broker.image.features else controller.feature_levels()
         if known is not None and known.incarnation_id != asked["incarnation_id"]:
             heard_ms = self._listened_to().get(node)
-            if heard_ms is not None and not self._session_is_over(node, heard_ms, now):
-                raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)  # else it is back before the clock was looked at
+            if heard_ms is not None:
+                if not self._session_is_over(heard_ms, now):
+                    raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
+                self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at
             if not self._was_clean(asked, known):
                 records += controller.without(broker.image, node, self.topic_value, unclean=True)
         epoch = broker.quorum.end_offset + len(records)

@@ -11,16 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.clients.brokers import until
-from tests.course.processes import (
-    BOTH,
-    NOBODY,
-    PATIENCE_SECONDS,
-    PREFERRED,
-    PROPERTIES,
-    UNCLEAN,
-    running,
-    sent,
-)
+from tests.course.processes import BOTH, NOBODY, PATIENCE_SECONDS, PREFERRED, PROPERTIES, UNCLEAN, running, sent
 
 pytestmark = pytest.mark.timeout(1200)
 
