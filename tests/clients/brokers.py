@@ -48,7 +48,7 @@ def fresh_name(what: str = "topic") -> str:
     return f"{what}-{os.getpid()}-{next(_numbers)}"
 
 
-def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 120) -> float:
+def until(holds: Callable[[], object], what: str = "it is so", seconds: float = 240) -> float:
     """Looks again and again, and says how many seconds it took; `seconds` only tells a failure from a slow machine."""
     began = time.monotonic()
     while not holds():

@@ -1,13 +1,12 @@
 """What lesson 04 claims about committed offsets, run on minikafka and on Apache Kafka over TCP."""
 
-import time
-
 import pytest
 from confluent_kafka import Consumer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.wire.internal_records import decode_coordinator_record
+from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, take, topic, write
 
@@ -44,12 +43,6 @@ def committed(broker, group):
     topics = [{"name": group, "partition_indexes": [0]}]
     [topic] = broker.ask("OffsetFetch", 5, group_id=group, topics=topics).topics
     return topic.partitions[0].committed_offset
-
-
-def wait_until(holds):
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < until
 
 
 def test_the_committed_offset_is_the_next_one_to_read(topic, write, member):
@@ -98,7 +91,7 @@ def test_auto_commit_commits_in_a_poll_what_earlier_polls_handed_over(topic, wri
     first = member(name, enable_auto_commit=True, auto_commit_interval_ms=100)
     assert offsets(take(first, 2)) == [0, 1]  # in hand: the program would write them later, together
     first.pause(TopicPartition(name, 0))  # from now on polls hand nothing over
-    wait_until(lambda: first.poll(timeout_ms=1000) or committed(broker, name) > 0)
+    until(lambda: first.poll(timeout_ms=1000) or committed(broker, name) > 0)
     assert committed(broker, name) == 2
     first.close(autocommit=False)  # as if killed
     assert offsets(take(member(name), 2)) == [2, 3]
@@ -141,7 +134,7 @@ def test_librdkafka_commits_the_record_that_the_program_is_still_working_on(topi
     consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     consumer.subscribe([name])
     assert consumer.poll(PATIENCE_SECONDS).offset() == 0
-    wait_until(lambda: committed(broker, name) == 1)  # and the program hasn't polled again
+    until(lambda: committed(broker, name) == 1)  # and the program hasn't polled again
     consumer.close()
 
 
@@ -156,12 +149,12 @@ def test_kip_211_when_a_groups_offset_has_expired_auto_offset_reset_decides(topi
         [answer] = broker.ask("OffsetCommit", 4, group_id=name, retention_time_ms=1, topics=[place]).topics
         return answer.partitions[0].error_code
 
-    wait_until(lambda: broker.ask("FindCoordinator", 3, key=name).error_code == 0)
-    wait_until(lambda: error_of_the_commit() == 0)
+    until(lambda: broker.ask("FindCoordinator", 3, key=name).error_code == 0)
+    until(lambda: error_of_the_commit() == 0)
     write(name, [b"order"] * 8)
-    wait_until(lambda: committed(broker, name) == -1)
+    until(lambda: committed(broker, name) == -1)
     back = member(name, auto_offset_reset="latest")
-    wait_until(lambda: back.poll(timeout_ms=1000) or back.assignment())
+    until(lambda: back.poll(timeout_ms=1000) or back.assignment())
     assert back.position(TopicPartition(name, 0)) == 11
     back.close(autocommit=False)
     assert offsets(take(member(name), 3)) == [0, 1, 2]

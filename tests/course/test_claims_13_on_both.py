@@ -8,6 +8,7 @@ from confluent_kafka import KafkaException, Producer
 from kafka import KafkaConsumer, TopicPartition
 
 from minikafka.wire.errors import Error
+from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
 
@@ -50,22 +51,16 @@ def read(bootstrap, topic, level, partition=0):
     options = {"auto_offset_reset": "earliest", "isolation_level": level}
     with closing(KafkaConsumer(bootstrap_servers=bootstrap, **options)) as consumer:
         consumer.assign([at])
-        until, up_to = time.monotonic() + PATIENCE_SECONDS, consumer.end_offsets([at])[at]
+        deadline, up_to = time.monotonic() + PATIENCE_SECONDS, consumer.end_offsets([at])[at]
         while consumer.position(at) < up_to:
-            assert time.monotonic() < until
+            assert time.monotonic() < deadline
             for records in consumer.poll(timeout_ms=200).values():
                 found += [(record.offset, record.value) for record in records]
     return found
 
 
-def wait_until(holds):
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < until
-
-
 def committed_up_to(bootstrap, topic, offset, partition=0):
-    wait_until(lambda: end(bootstrap, topic, "read_committed", partition) == offset)
+    until(lambda: end(bootstrap, topic, "read_committed", partition) == offset)
 
 
 def test_kip_98_an_aborted_record_and_its_marker_stay_in_the_log_and_take_offsets(bootstrap, topic, transactional):
@@ -134,7 +129,7 @@ def test_kip_447_a_groups_offsets_count_if_the_transaction_does(bootstrap, topic
     consumer = Consumer(options | {"enable.auto.commit": False})
     consumer.subscribe([name])
     seen = []
-    wait_until(lambda: seen.append(consumer.poll(1)) or sum(each is not None for each in seen) == 2)
+    until(lambda: seen.append(consumer.poll(1)) or sum(each is not None for each in seen) == 2)
     shop = transactional(name)
     shop.begin_transaction()
     sent(shop, receipts, b"receipt")
@@ -148,7 +143,7 @@ def test_kip_447_a_groups_offsets_count_if_the_transaction_does(bootstrap, topic
             [found] = broker.ask("OffsetFetch", 7, group_id=name, topics=topics, require_stable=True).topics
             return found.partitions[0]
 
-        wait_until(lambda: committed().error_code != Error.UNSTABLE_OFFSET_COMMIT)
+        until(lambda: committed().error_code != Error.UNSTABLE_OFFSET_COMMIT)
         assert committed().committed_offset == (2 if commits else -1)
     assert read(bootstrap, receipts, "read_committed") == [(0, b"receipt")] * commits
     consumer.close()
