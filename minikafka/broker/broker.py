@@ -12,9 +12,9 @@ through `decide`: the records go through the metadata log, and only what comes b
 
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.active_controller import METADATA, ActiveController
 from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, refusal
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
@@ -101,7 +101,7 @@ class Broker:
         self.stopped: str | None = None
         self._disk = disk
         self._told: deque[str] = deque(maxlen=100)
-        self._moved: deque[tuple[Hashable, int]] = deque()
+        self._moved: deque[tuple[tuple[Any, ...], int]] = deque()
         self._ready: deque[Parked] = deque()  # worth an attempt
         self._to_self: deque[Call] = deque()  # requests that this node asks itself
         self._answered_bytes = 0  # of answers in the outbox
@@ -255,7 +255,7 @@ class Broker:
         handler = HANDLERS[messages.API[api].key]
         self._to_self.append(Call(Itself(then), client, api, version, asked.correlation_id, asked.body, handler))
 
-    def moved(self, key: Hashable, size_bytes: int) -> None:
+    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
         """Tell parked requests that something arrived under a key."""
         self._moved.append((key, size_bytes))
 
@@ -400,8 +400,12 @@ class Broker:
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""
-        client.early[number] = effect
-        while client.answered + 1 in client.early:
+        if number != client.answered + 1:
+            client.early[number] = effect
+            return
+        client.answered = number
+        self.outbox.append(effect)
+        while client.early and client.answered + 1 in client.early:
             client.answered += 1
             self.outbox.append(client.early.pop(client.answered))
 
@@ -433,19 +437,19 @@ class Broker:
         """Whether more answers may wait for the shell; those of many fetches, woken by one append, come later."""
         return not self.outbox or self._answered_bytes < MOST_ANSWERED_BYTES
 
-    def _followers(self, key: Hashable, now: Now) -> None:
+    def _followers(self, key: tuple[Any, ...], now: Now) -> None:
         """The state machines of this node that read what is committed: the image, and the coordinators."""
-        match key:
-            case ("high_watermark", str(topic), int(number)):
-                if topic == METADATA_TOPIC:
-                    self.quorum.hand_on()
-                    self.moved(("metadata",), ALL_BYTES)
-                elif topic == OFFSETS_TOPIC:
-                    self.groups.high_watermark_advanced(number, now)
-                elif topic == TRANSACTIONS_TOPIC:
-                    self.transactions.high_watermark_advanced(number, now)
-            case ("metadata",):
-                self.control.go_on(now)
+        if key == METADATA:
+            self.control.go_on(now)
+        elif key[0] == "high_watermark" and key[1] in FOLLOWED:
+            _, topic, number = key
+            if topic == METADATA_TOPIC:
+                self.quorum.hand_on()
+                self.moved(METADATA, ALL_BYTES)
+            elif topic == OFFSETS_TOPIC:
+                self.groups.high_watermark_advanced(number, now)
+            else:
+                self.transactions.high_watermark_advanced(number, now)
 
     def _refuse_version(self, connection: Connection, client: Client, refused: messages.UnsupportedVersion) -> None:
         """ApiVersions answers in version 0, with what it does speak (KIP-511). Else Kafka closes the connection."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.config import TOPIC_CONFIGS, BrokerConfig, unusable_configs
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image, MetadataRecord, Partition
 from minikafka.cluster.replica import Hears, Replica
+from minikafka.cluster.waiting import Deadlines
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.cleaner import Cleaner
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
@@ -51,8 +52,9 @@ class ReplicaManager:
     _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
     _removals: dict[PartitionKey, Work] = field(default_factory=dict)  # not begun: the folder has its name yet
     _background: list[Work] = field(default_factory=list)
-    # work -> when it is due next (monotonic ms, None while there is nothing to do) and how long it waits from then
-    _timers: dict[Callable[[Now], None], tuple[int | None, int]] = field(default_factory=dict)
+    _timers: Deadlines[Callable[[Now], None]] = field(default_factory=Deadlines)  # of what there is to do
+    _periods_ms: dict[Callable[[Now], None], int] = field(default_factory=dict)
+    _some_rest: bool = True  # work that was done, and is due again when some log has changed
     _written: dict[str, dict[PartitionKey, int]] = field(default_factory=dict)
     _now_ms: int = 0
 
@@ -101,7 +103,8 @@ class ReplicaManager:
             (self._write_high_watermarks, HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS),
             (self._compact, max(1, self._config["log.cleaner.backoff.ms"])),
         ):
-            self._timers[work] = (now.monotonic_ms + period_ms, period_ms)
+            self._periods_ms[work] = period_ms
+            self._arm(work, now.monotonic_ms)
         return self._load()
 
     def _load(self) -> Work:
@@ -168,13 +171,15 @@ class ReplicaManager:
 
     def changed(self, now: Now) -> None:
         """Some log has a new beginning or end: its checkpoints will have to follow, and it may be worth compacting."""
+        if not self._some_rest:
+            return
         for work in (self._write_recovery_points, self._write_high_watermarks, self._compact):
-            if self._timers[work][0] is None:
+            if self._timers.at(work) is None:
                 self._arm(work, now.monotonic_ms)
+        self._some_rest = False
 
     def _arm(self, work: Callable[[Now], None], now_ms: int, at_once: bool = False) -> None:
-        _, period_ms = self._timers[work]
-        self._timers[work] = (now_ms if at_once else now_ms + period_ms, period_ms)
+        self._timers.set(work, now_ms if at_once else now_ms + self._periods_ms[work])
 
     def follow(self, record: MetadataRecord) -> Iterator[tuple[str, str, int]]:
         """A record is in the image: do here what it means. Yields which partitions parked requests should look at."""
@@ -253,10 +258,10 @@ class ReplicaManager:
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Timers that are due, then a slice of deletion and compaction."""
         self._now_ms = now.monotonic_ms
-        for work, (due_ms, period_ms) in self._timers.items():
-            if due_ms is not None and due_ms <= now.monotonic_ms:
-                self._timers[work] = (None, period_ms)
-                work(now)
+        for work in self._timers.overdue(now.monotonic_ms):
+            self._timers.set(work, None)
+            self._some_rest = True
+            work(now)
         self._created = 0
         while self._to_create and budget_bytes > 0:
             self._create_waiting(next(iter(self._to_create)))
@@ -285,7 +290,7 @@ class ReplicaManager:
         """Monotonic ms of the next background work."""
         if self._to_create or self._removals or self._background or self._cleaner.busy:
             return self._now_ms + 1
-        return soonest(*(due_ms for due_ms, _ in self._timers.values()))
+        return self._timers.next()
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""

@@ -26,6 +26,7 @@ class Shell(Protocol):
 
 
 MOST_INSIDE = 5  # requests of one connection: what producers have in flight, max.in.flight.requests.per.connection
+ENDS_A_REQUEST = (Reply, Done, Close)
 SLICE_MS = 50  # of one turn: connections whose next request must wait then go on in the next one
 
 
@@ -81,9 +82,10 @@ class Turn:
             outbox.clear()
             freed: list[Connection] = []
             for effect in effects:
-                if isinstance(effect, Reply | Done | Close):
-                    self._inside[effect.connection] -= self._inside[effect.connection] > 0  # none, once it is gone
-                    freed.append(effect.connection)
+                if isinstance(effect, ENDS_A_REQUEST):
+                    connection = effect.connection
+                    self._inside[connection] -= self._inside[connection] > 0  # none, once it is gone
+                    freed.append(connection)
                 self._shell.carry_out(effect)
             for connection in freed:
                 if self._slice_is_over:

@@ -98,7 +98,8 @@ class Wait:
     def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
         if not self.is_done:
             self.answer, self.error = answer, error
-            for tell in self._then:
+            tellers, self._then = self._then, []  # who parked it holds it and is held here: garbage that is a circle
+            for tell in tellers:
                 tell(self)
 
 

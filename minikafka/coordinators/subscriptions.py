@@ -19,20 +19,17 @@ from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import ConsumerMember
 from minikafka.wire.errors import Error, KafkaError
 
-try:
-    import re2
-except ImportError:
-    re2 = None
-
 MOST_REMEMBERED = 1000  # expressions
 
 
 @lru_cache(MOST_REMEMBERED)
 def compiled(pattern: str) -> Any:
     """Errors: INVALID_REGULAR_EXPRESSION."""
-    if re2 is None:
+    try:
+        import re2  # with the first expression: a broker starts without these megabytes
+    except ImportError:
         why = "subscriptions by regular expression need the package google-re2: pip install google-re2"
-        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why)
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
     options = re2.Options()
     options.log_errors = False
     try:

@@ -103,8 +103,9 @@ class Connection(asyncio.BufferedProtocol):
         if self.closed:
             return
         if self._answers:
-            answers, self._answers, self._answer_bytes = self._answers, [], 0
-            for part in merged(answers):
+            answers, size_bytes = self._answers, self._answer_bytes
+            self._answers, self._answer_bytes = [], 0
+            for part in merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]:
                 self.transport.write(part)
             self.count_unread()
         self.server.requests.hold(self, self.frames.held_bytes)

@@ -228,26 +228,28 @@ class Server:
 
     def carry_out(self, effect: Effect) -> None:
         """A turn passes on what the broker asks for. Answers are kept, for one write a connection."""
-        if isinstance(effect, Notice):
-            log(effect.line, effect.error if self._handshakes else None)  # a traceback with --verbose
+        if isinstance(effect, Reply):
+            connection: Any = effect.connection
+            self._touched[connection] = None
+            if self._handshakes:
+                self._handshakes.answered(connection, effect.frame)
+            connection.answer(effect.frame)
         elif isinstance(effect, Request):
             self._ask(effect)
+        elif isinstance(effect, Notice):
+            log(effect.line, effect.error if self._handshakes else None)  # a traceback with --verbose
         elif isinstance(effect, HangUp):
             log(f"closed the connection to node {effect.node} ({effect.lane}), which did not answer in time.")
             self._lanes[effect.node, effect.lane].close()
         else:
-            connection: Any = effect.connection
+            connection = effect.connection
             self._touched[connection] = None
-            if isinstance(effect, Reply):
-                if self._handshakes:
-                    self._handshakes.answered(connection, effect.frame)
-                connection.answer(effect.frame)
-            elif isinstance(effect, Close):
+            if isinstance(effect, Close):
                 self.refuse(connection, effect.why)
 
     def _drain(self) -> None:
         """Empty the outbox, again while answers free connections whose next request waits; one write a connection."""
-        while self.broker.outbox or self._let_go_on():
+        while self.broker.outbox or (self._held_back and self._let_go_on()):
             self._turn.drain()
         if self._turn.unfinished and not self._going_on:
             self._going_on = True

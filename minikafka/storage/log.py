@@ -219,6 +219,10 @@ class Log:
                     return [found] if found else []
         return []
 
+    def has_aborted_from(self, offset: int) -> bool:
+        """Whether a transaction may have been aborted whose marker lies at `offset` or behind it."""
+        return any([segment.aborted.exists for segment in self.segments[self.segment_of(offset) :]])
+
     def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
         """The aborted transactions with records from `offset` on and below another offset, by their first offsets: who
         reads committed records only drops theirs. up_to_offset: no transaction is open below.

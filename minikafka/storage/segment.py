@@ -27,7 +27,7 @@ FILES = (LOG, *INDEXES)
 _HEADER_COST = 3  # reading a batch's header takes about as long as looking at so many records
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
-_OFFSET_AND_LENGTH = Struct(">qi")
+_PLACE = Struct(">qi11xi")  # of a batch's header: base offset, batch length, last offset delta
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -328,26 +328,27 @@ class Segment:
         if left <= 0:
             return None
         data = self.log.pread(min(max(max_bytes, BATCH_OVERHEAD), left), position)
-        first_bytes = LOG_OVERHEAD + _OFFSET_AND_LENGTH.unpack_from(data)[1]
+        first_bytes = LOG_OVERHEAD + _PLACE.unpack_from(data)[1] if left >= BATCH_OVERHEAD else 0
+        if not BATCH_OVERHEAD <= first_bytes <= left:
+            raise CorruptRecord(f"the batch at offset {offset} claims {first_bytes} bytes, and {left} are there")
         if first_bytes > max_bytes:
-            if first_bytes > left:
-                raise CorruptRecord(f"the batch at offset {offset} claims {first_bytes} bytes, and {left} are there")
             if not min_one:
                 return memoryview(b"")
             data = self.log.pread(first_bytes, position)
         return self._whole_batches(data, position, up_to_offset)
 
     def _whole_batches(self, data: bytes, position: int, up_to_offset: int) -> memoryview:
-        end = last = 0
+        end = next_offset = 0
         while len(data) - end >= BATCH_OVERHEAD:
-            base_offset, length = _OFFSET_AND_LENGTH.unpack_from(data, end)
-            if base_offset >= up_to_offset or end + LOG_OVERHEAD + length > len(data):
+            base_offset, length, last_offset_delta = _PLACE.unpack_from(data, end)
+            next_end = end + LOG_OVERHEAD + length
+            if base_offset >= up_to_offset or not end + BATCH_OVERHEAD <= next_end <= len(data):
                 break
-            last, end = end, end + LOG_OVERHEAD + length
+            end, next_offset = next_end, base_offset + last_offset_delta + 1
         if end:
             if len(self._next_reads) >= _REMEMBERED_READS:
                 del self._next_reads[next(iter(self._next_reads))]
-            self._next_reads[read_header(data, last).next_offset] = position + end
+            self._next_reads[next_offset] = position + end
         return memoryview(data)[:end]
 
     def find_timestamp(self, timestamp: int, from_offset: int, allowance: Allowance) -> tuple[int, int, int] | None:

@@ -68,8 +68,10 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             settle(broker, session, rows, follower)
         parts = ((topic, answer) for (topic, _), answer in sent.items())
         responses = nested(parts, "topic_id" if request.version >= TOPIC_IDS else "topic")
-        nodes = leaders_named(broker, request, answers.values()) if request.version >= NODE_ENDPOINTS else []
-        return {"session_id": session.session_id if session else 0, "responses": responses, "node_endpoints": nodes}
+        answer = {"session_id": session.session_id if session else 0, "responses": responses}
+        if request.version >= NODE_ENDPOINTS and (nodes := leaders_named(broker, request, answers.values())):
+            answer["node_endpoints"] = nodes
+        return answer
 
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
         found = look(unsettled(broker, session, asked), expired)
@@ -274,7 +276,7 @@ def read_partition(
         return answer, 0
     records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
     answer["records"] = records
-    if committed and records and follower == CONSUMER:
+    if committed and records and follower == CONSUMER and replica.log.has_aborted_from(one.fetch_offset):
         answer["aborted_transactions"] = aborted_among(replica, one.fetch_offset, records)
     return answer, sum(map(len, records))
 

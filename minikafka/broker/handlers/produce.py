@@ -59,7 +59,8 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | None:
             partitions.append(answer)
             if promised is not None:
                 pending.append(promised)
-        topics.append({"name": name, "topic_id": topic.topic_id, "partition_responses": partitions})
+        named = {"topic_id": topic.topic_id} if request.version >= TOPIC_IDS else {}
+        topics.append({"name": name, "partition_responses": partitions} | named)
     if body.acks == NONE:
         return {"close": f"produced with acks=0 and failed with {Error(failed).name}"} if failed else None
     if not pending:
@@ -99,11 +100,13 @@ def answered(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
     """The whole answer, with the leaders of the partitions that this node does not lead."""
     if request.version < CURRENT_LEADERS:
         return {"responses": topics}
-    answers = [(topic["name"], answer) for topic in topics for answer in topic["partition_responses"]]
-    for name, answer in answers:
-        if answer["error_code"] == Error.NOT_LEADER_OR_FOLLOWER and name in broker.image.topics:
-            answer["current_leader"] = current_leader(broker, name, answer["index"])
-    return {"responses": topics, "node_endpoints": leaders_named(broker, request, (answer for _, answer in answers))}
+    astray = []
+    for topic in topics:
+        for answer in topic["partition_responses"]:
+            if answer["error_code"] == Error.NOT_LEADER_OR_FOLLOWER and topic["name"] in broker.image.topics:
+                answer["current_leader"] = current_leader(broker, topic["name"], answer["index"])
+                astray.append(answer)
+    return {"responses": topics} | ({"node_endpoints": leaders_named(broker, request, astray)} if astray else {})
 
 
 class Promise(NamedTuple):
