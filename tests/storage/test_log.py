@@ -5,7 +5,7 @@ import pytest
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import read_partition_metadata
 from minikafka.trace import Reason
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.records import BATCH_OVERHEAD, batches, crc_matches, decode_batch, read_header
 from tests.storage.logs import TOPIC_ID, Now, append, batch, filled, open_log, recovered, values
 
@@ -122,6 +122,23 @@ def test_a_log_whose_index_is_damaged_is_cut_at_the_right_place_and_gets_a_new_i
     log.truncate_to(9)
     assert values(log) == ["x" * 40] * 9 and log.max_timestamp() == (8, 8)
     assert log.active.next_offset() == 9 and len(index) > 2, "log and index fit together"
+
+
+@pytest.mark.parametrize("length", [-12, -1, 0, 48, 1 << 30])
+def test_a_damaged_length_ends_a_read_before_it_and_is_an_error_there(length):
+    disk = MemoryDisk()
+    log = open_log(disk)
+    for value in "abc":
+        append(log, value)
+    first = len(log.read(0, 1, 1)[0])
+    log.read(0, first, 3)  # so that the place of the second batch is remembered, and not looked for
+    file = disk.open("orders-0/00000000000000000000.log")
+    rest = file.pread(file.size - first - 12, first + 12)
+    file.truncate(first + 8)
+    file.append([length.to_bytes(4, "big", signed=True), rest])
+    assert [each.offset for each in decode_batch(log.read(0, 1 << 20, 3)[0])] == [0]
+    with pytest.raises(CorruptRecord, match="claims"):
+        log.read(1, 1 << 20, 3)
 
 
 # -- files
