@@ -269,9 +269,10 @@ class Broker:
         """The end of a log moved."""
         if replica.log.topic != METADATA_TOPIC:  # which is synced, and has no place in the checkpoints
             self.replicas.changed(now)
-        key = ("log_end", replica.log.topic, replica.log.partition)
-        if key in self.waiting:
-            self.moved(key, size_bytes)
+        followers = [("fetched_by", node) for node in replica.followers]
+        for key in (("log_end", replica.log.topic, replica.log.partition), *followers):
+            if key in self.waiting:
+                self.moved(key, size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """Records count now that did not."""
@@ -400,14 +401,10 @@ class Broker:
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""
-        if number != client.answered + 1:
-            client.early[number] = effect
-            return
-        client.answered = number
-        self.outbox.append(effect)
-        while client.early and client.answered + 1 in client.early:
+        client.early[number] = effect
+        while (due := client.early.pop(client.answered + 1, None)) is not None:
             client.answered += 1
-            self.outbox.append(client.early.pop(client.answered))
+            self.outbox.append(due)
 
     def _wake(self, now: Now) -> None:
         """Who waits for what has moved looks again, until nothing moves; who has ended is answered."""

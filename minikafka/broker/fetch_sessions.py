@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.cluster.replica import Follower, Replica
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 
@@ -47,7 +46,7 @@ class Session:
     by_id: bool
     asked: dict[FetchKey, Asked] = field(default_factory=dict)
     told: dict[FetchKey, tuple[int, int]] = field(default_factory=dict)  # high watermark, log start offset
-    settled: dict[FetchKey, tuple[Replica, Follower, Any]] = field(default_factory=dict)
+    settled: dict[FetchKey, tuple[Any, ...]] = field(default_factory=dict)  # see handlers/fetch.py
 
 
 class FetchSessions:

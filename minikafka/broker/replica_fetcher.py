@@ -26,11 +26,11 @@ Position = tuple[int, int, int, int]  # fetch offset, leader epoch, last epoch, 
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. told: of each partition, as the session knows it."""
+    """What is fetched from one node. told: of each partition, as the session knows it; None if that is out of date."""
 
     followed: dict[Key, Replica] = field(default_factory=dict)
     resting: dict[Key, int] = field(default_factory=dict)  # monotonic ms, from which it is asked for again
-    told: dict[Key, Position] = field(default_factory=dict)
+    told: dict[Key, Position | None] = field(default_factory=dict)
     session_id: int = 0
     session_epoch: int = INITIAL_EPOCH
     is_asked: bool = False
@@ -39,6 +39,11 @@ class Leader:
     def forget_session(self) -> None:
         self.session_id, self.session_epoch = 0, INITIAL_EPOCH
         self.told.clear()
+
+    def look(self, key: Key) -> None:
+        """This replica may have moved, if it is still followed."""
+        if key in self.followed and self.told.get(key) != row(self.followed[key]):
+            self.told[key] = None
 
 
 class ReplicaFetcher:
@@ -61,6 +66,7 @@ class ReplicaFetcher:
             self._followed[key] = wanted
             of = self._leaders.setdefault(wanted, Leader())
             of.followed[key] = replica
+            of.look(key)
             of.resting.pop(key, None)
             of.ask_at = now_ms
 
@@ -95,16 +101,16 @@ class ReplicaFetcher:
     def _ask(self, node: int, leader: Leader, now: Now) -> None:
         for key in [key for key, until_ms in leader.resting.items() if until_ms <= now.monotonic_ms]:
             del leader.resting[key]
-        state = {key: row(replica) for key, replica in leader.followed.items() if key not in leader.resting}
-        if not state:
+        if len(leader.resting) == len(leader.followed):
             leader.ask_at = min(leader.resting.values(), default=None)
             return
-        news = {key: told for key, told in state.items() if leader.told.get(key) != told}
-        forgotten = [key for key in leader.told if key not in state]
-        body = self._body(leader, news, forgotten)
-        leader.told = state
+        asked, told = leader.followed.items(), leader.told
+        news = {key: row(each) for key, each in asked if told.get(key) is None and key not in leader.resting}
+        forgotten = [key for key in told if key not in leader.followed or key in leader.resting]
+        told.update(news)
+        for key in forgotten:
+            del told[key]
         leader.is_asked = True
-        asked = {key: leader.followed[key].leader_epoch for key in state}
 
         def answered(reply: Message | None, now: Now) -> None:
             leader.is_asked = False
@@ -114,19 +120,19 @@ class ReplicaFetcher:
                 if reply is None:
                     leader.ask_at += self._broker.config["replica.fetch.backoff.ms"]
                 return
+            for topic in reply.responses:
+                for answer in topic.partitions:
+                    key = (topic.topic_id, answer.partition_index)
+                    replica, told = leader.followed.get(key), leader.told.get(key)
+                    if replica is not None and told is not None and replica.leader_epoch == told[1]:
+                        self._take(node, leader, key, replica, answer, now)
             if reply.session_id:
                 leader.session_id = reply.session_id
                 leader.session_epoch = leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
             else:
                 leader.forget_session()
-            for topic in reply.responses:
-                for answer in topic.partitions:
-                    key = (topic.topic_id, answer.partition_index)
-                    replica = leader.followed.get(key)
-                    if replica is not None and replica.leader_epoch == asked.get(key):
-                        self._take(node, leader, key, replica, answer, now)
 
-        self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, body, answered)
+        self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, self._body(leader, news, forgotten), answered)
 
     def _body(self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]) -> dict[str, Any]:
         config = self._broker.config
@@ -154,6 +160,7 @@ class ReplicaFetcher:
     def _take(self, node: int, leader: Leader, key: Key, replica: Replica, answer: Message, now: Now) -> None:
         if answer.error_code == Error.NONE:
             replica.take(answer, now)
+            leader.look(key)
             return
         leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
@@ -168,6 +175,7 @@ class ReplicaFetcher:
             if found is None or found.error_code or replica.leader_epoch != epoch or replica.is_leader:
                 return
             replica.start_at(found.offset)
+            leader.look(key)
             leader.resting.pop(key, None)
             leader.ask_at = now.monotonic_ms
 

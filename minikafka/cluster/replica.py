@@ -37,7 +37,7 @@ class Hears(Protocol):
         """size_bytes: at least so much counts now that did not."""
 
     def image_followed(self, replica: "Replica") -> None:
-        """Who leads the partition, in which epoch, or who is in sync may be new."""
+        """Who leads the partition, in which epoch, who is in sync, or where the log begins may be new."""
 
 
 @dataclass(slots=True)

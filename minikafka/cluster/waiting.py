@@ -7,6 +7,7 @@ deadline. What a request may wait for has a key:
     ("log_end", topic, partition)           records were appended
     ("high_watermark", topic, partition)    the in-sync replicas have them
     ("log_start", topic, partition)         a follower said where its log begins
+    ("fetched_by", node)                    records were appended that this follower fetches
     ("metadata",)                           records of the metadata log were committed
     another Wait                            it ended
 

@@ -80,6 +80,26 @@ def test_who_had_nothing_to_fetch_for_long_is_waited_for_as_long_as_anybody_when
     assert len(isr(cluster)) == 2
 
 
+def test_kip_227_a_leader_without_room_for_sessions_has_followers_nevertheless():
+    cluster = three(**{"max.incremental.fetch.session.cache.slots": 0})
+    assert sent(cluster, "a", "b") == [0, 1]
+    assert isr(cluster) == {1, 2, 3}
+
+
+def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
+    cluster = three(**{"log.retention.check.interval.ms": 10**9})
+    cluster.alter_configs("orders", {"retention.ms": 1000, "internal.segment.bytes": 100})
+    assert sent(cluster, "a", "b", "c") == [0, 1, 2]
+    cluster.run(seconds=5)
+    leader, follower = (cluster._brokers[node].broker for node in (cluster.leader("orders"), followers(cluster)[0]))
+    follower.replicas._clean_up(follower.now)
+    begin = follower.replicas.find("orders", 0).log.log_start_offset
+    assert begin > 0
+    cluster.run(seconds=2)
+    known = leader.replicas.find("orders", 0).followers[follower.node_id]
+    assert known.log_start_offset == begin
+
+
 def test_when_the_leader_crashes_an_in_sync_replica_leads_in_the_next_epoch_and_nothing_is_lost():
     cluster = three()
     assert sent(cluster, "a") == [0]

@@ -12,10 +12,11 @@ fetched (KIP-595); 13 names topics by id (KIP-516).
 from collections.abc import Iterable
 from typing import Any
 
+from minikafka.broker.active_controller import METADATA
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.broker.fetch_sessions import AT_ONCE, Asked, FetchKey, Session, news
 from minikafka.clock import Now
-from minikafka.cluster.metadata import METADATA_TOPIC, Partition
+from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
@@ -32,6 +33,7 @@ READ_COMMITTED = 1
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 CONSUMER = -1
 WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
+UNSETTLED: tuple[Any, ...] = (None,) * 4
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
@@ -83,9 +85,11 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     found = look(rows, body.max_wait_ms <= 0)
     if not isinstance(found, int):
         return found
-    names = [(topic_name(broker, one.topic), one.partition) for one in asked]
-    keys = [("high_watermark" if follower == CONSUMER else "log_end", *name) for name in names]
-    keys += [("high_watermark", *name) for name in names if name[0] == METADATA_TOPIC]
+    keys: list[tuple[Any, ...]] = [("fetched_by", follower), METADATA]
+    if follower == CONSUMER or session is None:
+        names = [(topic_name(broker, one.topic), one.partition) for one in asked]
+        keys = [("high_watermark" if follower == CONSUMER else "log_end", *name) for name in names]
+        keys += [("high_watermark", *name) for name in names if name[0] == METADATA_TOPIC]
     return Wait(keys, now.monotonic_ms + body.max_wait_ms, attempt, missing_bytes=found)
 
 
@@ -173,27 +177,26 @@ def unsettled(
         return asked
     rows, replicas = [], broker.replicas.replicas
     for key, one in session.asked.items():
-        replica, follower, as_it_was = session.settled.get(key, (None, None, None))
-        if not replica or state(replica) != as_it_was or replicas.get((replica.log.topic, key[1])) is not replica:
+        name, follower, partition, ends = session.settled.get(key, UNSETTLED)
+        replica = replicas.get(name)
+        log = replica.log if replica is not None and replica.partition is partition else None
+        if log is None or (log.log_start_offset, log.log_end_offset) != ends:
             rows.append(one)
-        elif follower and fetched_ms is not None:
+        elif fetched_ms is not None:
             follower.caught_up_ms = follower.fetched_ms = fetched_ms
     return rows
-
-
-def state(replica: Replica) -> tuple[Partition, int, int]:
-    return replica.partition, replica.log.log_start_offset, replica.log.log_end_offset
 
 
 def settle(broker: Broker, session: Session, rows: list[Asked], follower: int) -> None:
     """Remember of which partitions the follower has all and was told so."""
     for one in rows:
-        replica = broker.replicas.replicas.get((topic_name(broker, one.topic), one.partition))
+        name = topic_name(broker, one.topic), one.partition
+        replica = broker.replicas.replicas.get(name)
         if replica is None or follower not in replica.partition.isr or (one.topic, one.partition) not in session.told:
             continue
-        known, end = replica.followers.get(follower), replica.log.log_end_offset
+        known, log, end = replica.followers.get(follower), replica.log, replica.log.log_end_offset
         if known is not None and one.fetch_offset == known.log_end_offset == end == replica.high_watermark:
-            session.settled[one.topic, one.partition] = replica, known, state(replica)
+            session.settled[one.topic, one.partition] = name, known, replica.partition, (log.log_start_offset, end)
 
 
 def counts_more(request: Call, answers: dict[FetchKey, Answer]) -> bool:

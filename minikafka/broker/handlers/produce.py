@@ -98,15 +98,14 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
 
 def answered(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
     """The whole answer, with the leaders of the partitions that this node does not lead."""
-    if request.version < CURRENT_LEADERS:
+    answers = [(topic["name"], answer) for topic in topics for answer in topic["partition_responses"]]
+    astray = [each for each in answers if each[1]["error_code"] == Error.NOT_LEADER_OR_FOLLOWER]
+    if not astray or request.version < CURRENT_LEADERS:
         return {"responses": topics}
-    astray = []
-    for topic in topics:
-        for answer in topic["partition_responses"]:
-            if answer["error_code"] == Error.NOT_LEADER_OR_FOLLOWER and topic["name"] in broker.image.topics:
-                answer["current_leader"] = current_leader(broker, topic["name"], answer["index"])
-                astray.append(answer)
-    return {"responses": topics} | ({"node_endpoints": leaders_named(broker, request, astray)} if astray else {})
+    for name, answer in astray:
+        if name in broker.image.topics:
+            answer["current_leader"] = current_leader(broker, name, answer["index"])
+    return {"responses": topics, "node_endpoints": leaders_named(broker, request, (answer for _, answer in astray))}
 
 
 class Promise(NamedTuple):
