@@ -41,8 +41,8 @@ class Leader:
         self.told.clear()
 
     def look(self, key: Key) -> None:
-        """This replica may have moved, if it is still followed."""
-        if key in self.followed and self.told.get(key) != row(self.followed[key]):
+        """This replica, which is followed, may have moved."""
+        if self.told.get(key) != row(self.followed[key]):
             self.told[key] = None
 
 
@@ -172,12 +172,11 @@ class ReplicaFetcher:
 
         def answered(reply: Message | None, now: Now) -> None:
             found = reply.topics[0].partitions[0] if reply is not None and reply.topics else None
-            if found is None or found.error_code or replica.leader_epoch != epoch or replica.is_leader:
+            is_late = replica.leader_epoch != epoch or leader.followed.get(key) is not replica
+            if found is None or found.error_code or is_late:
                 return
             replica.start_at(found.offset)
-            leader.look(key)
-            leader.resting.pop(key, None)
-            leader.ask_at = now.monotonic_ms
+            self.follow_image(replica, key[1], now.monotonic_ms)
 
         asked = {"partition_index": key[1], "current_leader_epoch": epoch, "timestamp": EARLIEST}
         topics = [{"name": replica.log.topic, "partitions": [asked]}]

@@ -306,7 +306,8 @@ class ReplicaManager:
     def _clean_up(self, now: Now) -> None:
         for replica in self.replicas.values():
             replica.log.clean_up(now)
-            self._hears.image_followed(replica)
+            if not replica.is_leader:
+                self._hears.image_followed(replica)
         self._arm(self._clean_up, now.monotonic_ms)
         self.changed(now)
 

@@ -175,11 +175,16 @@ class Producer(Client):
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
-        """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers."""
+        """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers. A
+        leader recognises a producer's last five batches, so no more may be without an answer, though they be on the
+        connections of several leaders, of which one is dead.
+        """
         if self.has_gap or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
             return False
-        numbered = self._numbered.get(batch.partition)
-        return batch.base_sequence < 0 or not numbered or numbered[0] is batch
+        numbered = self._numbered.get(batch.partition, [])
+        if batch.base_sequence < 0:
+            return len(numbered) < self.config["max_in_flight_requests_per_connection"]
+        return not numbered or numbered[0] is batch
 
     def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
         room = self.config["max_request_size"]

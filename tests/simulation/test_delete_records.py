@@ -5,7 +5,7 @@ import pytest
 from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
 from tests.simulation.replication_schedules import QUICK
-from tests.simulation.test_replicated_cluster import followers, isr, sent, three
+from tests.simulation.three_brokers import followers, isr, sent, three
 
 
 def log_starts(cluster):

@@ -9,41 +9,10 @@ from minikafka import Cluster
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.handlers import offsets
 from minikafka.broker.peers import REQUEST_TIMEOUT_MS
-from minikafka.clients.errors import KafkaError
 from minikafka.wire.errors import Error
 from minikafka.wire.unpacking import Allowance
 from tests.simulation.replication_schedules import QUICK, contents
-
-
-def three(min_insync_replicas=2, seed=3, **more):
-    cluster = Cluster(brokers=3, seed=seed, configs=QUICK | more)
-    cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": min_insync_replicas})
-    return cluster
-
-
-def isr(cluster, topic="orders"):
-    return set(cluster._topics._described(topic, 0).isr)
-
-
-def followers(cluster):
-    return sorted({1, 2, 3} - {cluster.leader("orders")})
-
-
-def sent(cluster, *values, seconds=10, **config):
-    """What became of each: its offset, or the name of the error."""
-    futures = [cluster.producer(acks="all", **config).send("orders", value=value) for value in values]
-    cluster.run_until(lambda: all(future.is_done for future in futures), seconds)
-    found = []
-    for future in futures:
-        try:
-            found.append(future.get().offset)
-        except KafkaError as error:
-            found.append(error.error.name)
-    return found
-
-
-def kinds(cluster, kind):
-    return [event for event in cluster.trace if event.kind == kind]
+from tests.simulation.three_brokers import followers, isr, kinds, sent, three
 
 
 def test_every_replica_has_what_was_acknowledged():
@@ -78,26 +47,6 @@ def test_who_had_nothing_to_fetch_for_long_is_waited_for_as_long_as_anybody_when
     assert sent(cluster, "b", seconds=60) == [1]
     assert lag_ms - QUICK["replica.fetch.wait.max.ms"] <= cluster.now_ms - began_ms < 2 * lag_ms
     assert len(isr(cluster)) == 2
-
-
-def test_kip_227_a_leader_without_room_for_sessions_has_followers_nevertheless():
-    cluster = three(**{"max.incremental.fetch.session.cache.slots": 0})
-    assert sent(cluster, "a", "b") == [0, 1]
-    assert isr(cluster) == {1, 2, 3}
-
-
-def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
-    cluster = three(**{"log.retention.check.interval.ms": 10**9})
-    cluster.alter_configs("orders", {"retention.ms": 1000, "internal.segment.bytes": 100})
-    assert sent(cluster, "a", "b", "c") == [0, 1, 2]
-    cluster.run(seconds=5)
-    leader, follower = (cluster._brokers[node].broker for node in (cluster.leader("orders"), followers(cluster)[0]))
-    follower.replicas._clean_up(follower.now)
-    begin = follower.replicas.find("orders", 0).log.log_start_offset
-    assert begin > 0
-    cluster.run(seconds=2)
-    known = leader.replicas.find("orders", 0).followers[follower.node_id]
-    assert known.log_start_offset == begin
 
 
 def test_when_the_leader_crashes_an_in_sync_replica_leads_in_the_next_epoch_and_nothing_is_lost():
