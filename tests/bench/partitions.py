@@ -15,6 +15,7 @@ TOPICS, EACH = 20, 100
 IDLE_S = 20
 PATIENCE_S = 300
 KILLED = 2
+LOOK_S = 1  # a look that asks the killed broker ends, and the next one asks another
 
 
 def create(bootstrap):
@@ -30,7 +31,7 @@ def create(bootstrap):
 def leaders(admin):
     """(topic, partition) -> leader, of those that have one; nothing while nobody answers."""
     try:
-        topics = admin.list_topics(timeout=10).topics.values()
+        topics = admin.list_topics(timeout=LOOK_S).topics.values()
     except KafkaException:
         return {}
     found = {(topic.topic, number): one.leader for topic in topics for number, one in topic.partitions.items()}
