@@ -59,7 +59,7 @@ class Producer(Client):
         self.has_gap = False  # a numbered batch was given up: the epoch must grow before anything else is sent
         self._next_sequence: dict[TopicPartition, int] = {}
         self._in_flight: dict[Batch, None] = {}
-        self._numbered: dict[TopicPartition, list[Batch]] = {}  # sent at least once and not answered for good, in order
+        self._numbered: dict[TopicPartition, list[Batch]] = {}  # from the first without an answer for good
         if self.trace:
             told = {name: self.config[name] for name in TOLD}
             self.trace.emit("ClientStarted", client="producer", topics=[], config=told)
@@ -176,8 +176,8 @@ class Producer(Client):
 
     def _may_go(self, batch: Batch) -> bool:
         """Whether a batch may leave. A retry goes alone, the lowest number first; renumbering waits for all answers. A
-        leader recognises a producer's last five batches, so no more may be without an answer, though they be on the
-        connections of several leaders, of which one is dead.
+        leader recognises a producer's last five batches, so no more may leave from the first without an answer on, over
+        however many connections: one may be to a leader that is dead.
         """
         if self.has_gap or (self.transactions is not None and not self.transactions.may_send(batch.partition)):
             return False
@@ -359,6 +359,7 @@ class Producer(Client):
 
     def _forget(self, batch: Batch) -> None:
         self.accumulator.finished(batch)
+        batch.done = True
         numbered = self._numbered.get(batch.partition, [])
-        if batch in numbered:
-            numbered.remove(batch)
+        while numbered and numbered[0].done:
+            del numbered[0]

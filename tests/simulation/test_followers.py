@@ -1,5 +1,7 @@
 """What passes between leaders, their followers and the producers that wait for them."""
 
+import pytest
+
 from minikafka import Cluster
 from tests.simulation.replication_schedules import QUICK, contents
 from tests.simulation.three_brokers import followers, isr, sent, three
@@ -25,8 +27,9 @@ def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
     assert known.log_start_offset == begin
 
 
-def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_many_leaders_there_are():
-    """The old leader went without a word with five of them; the new one has them, and only remembers the last five."""
+@pytest.mark.parametrize("under_way", [5, 3])
+def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_many_leaders_there_are(under_way):
+    """The old leader went without a word with some of them; the new one has them, and only remembers the last five."""
     cluster = Cluster(brokers=5, seed=3, configs=QUICK)
     cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
     cluster.create_topic("payments", 5, replication_factor=1)
@@ -40,7 +43,7 @@ def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_m
     cluster.run(seconds=1)
     cluster.freeze(slow)
     futures = []
-    for number in range(5):
+    for number in range(under_way):
         futures.append(producer.send("orders", value=str(number)))
         cluster.run_ms(20)
     assert not any(future.is_done for future in futures)
@@ -49,7 +52,7 @@ def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_m
     cluster.thaw(slow)
     cluster.run_until(lambda: isr(cluster) == {slow, new}, 20)
     producer.send("refunds", value="whose leader it has to ask for, and so hears of the new one")
-    for number in range(5, 12):
+    for number in range(under_way, 12):
         futures.append(producer.send("orders", value=str(number)))
         cluster.run_ms(100)
     cluster.run_until(lambda: all(future.is_done for future in futures), 60)
