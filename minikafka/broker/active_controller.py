@@ -82,11 +82,12 @@ class ActiveController:
         return {node: self._heard_ms.get(node, 0) for node in live if node != own}
 
     def _fence_silent(self, now: Now) -> None:
-        for node, heard_ms in self._listened_to().items():
-            if self._session_is_over(heard_ms, now):
-                self._tell_fenced(node, heard_ms, now)
-                self._broker.quorum.append(controller.fence(self._broker.image, node, self.topic_value), now)
-                return  # the next one when this is committed
+        """All together: one by one, a dead broker would lead in between, and be the last leader (KIP-966)."""
+        silent = {node: at_ms for node, at_ms in self._listened_to().items() if self._session_is_over(at_ms, now)}
+        for node, heard_ms in silent.items():
+            self._tell_fenced(node, heard_ms, now)
+        if silent:
+            self._broker.quorum.append(controller.fence(self._broker.image, [*silent], self.topic_value), now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
@@ -109,7 +110,7 @@ class ActiveController:
                     raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
                 self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at
             if not self._was_clean(asked, known):
-                records += controller.without(broker.image, node, self.topic_value, unclean=True)
+                records += controller.without(broker.image, [node], self.topic_value, unclean=True)
         epoch = broker.quorum.end_offset + len(records)
         records += controller.register_broker(asked, epoch)
         return self.decide(records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch})
@@ -136,7 +137,7 @@ class ActiveController:
         if asked.want_shut_down:
             if known.fenced or self._all_know_of(node):
                 answer |= {"should_shut_down": True, "is_fenced": True}
-                records = [] if known.fenced else controller.fence(broker.image, node, self.topic_value)
+                records = [] if known.fenced else controller.fence(broker.image, [node], self.topic_value)
             elif not known.in_controlled_shutdown:
                 records = controller.begin_shutdown(broker.image, node, self.topic_value)
                 self._left_at[node] = broker.quorum.end_offset + len(records) - 1

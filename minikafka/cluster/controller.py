@@ -61,15 +61,15 @@ def register_broker(asked: Mapping[str, Any], broker_epoch: int) -> list[Metadat
 # -- brokers that come and go, and what that means for partitions
 
 
-def fence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
-    """A broker is silent for too long, or has shut down: it leads nothing and is in sync with nothing."""
-    return [*without(image, broker_id, value), _broker_change(image, broker_id, fenced=1)]
+def fence(image: Image, broker_ids: Sequence[int], value: TopicValue) -> list[MetadataRecord]:
+    """Brokers are silent for too long, or have shut down: they lead nothing and are in sync with nothing."""
+    return [*without(image, broker_ids, value), *(_broker_change(image, each, fenced=1) for each in broker_ids)]
 
 
 def unregister_broker(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
     """A broker is forgotten (KIP-631)."""
     fields = {"broker_id": broker_id, "broker_epoch": image.brokers[broker_id].broker_epoch}
-    return [*without(image, broker_id, value, unclean=True), MetadataRecord("UnregisterBrokerRecord", 0, fields)]
+    return [*without(image, [broker_id], value, unclean=True), MetadataRecord("UnregisterBrokerRecord", 0, fields)]
 
 
 def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
@@ -82,19 +82,19 @@ def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRec
 
 def begin_shutdown(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
     """A broker wants to stop: others take over what it leads, if anybody can."""
-    return [_broker_change(image, broker_id, in_controlled_shutdown=1), *without(image, broker_id, value)]
+    return [_broker_change(image, broker_id, in_controlled_shutdown=1), *without(image, [broker_id], value)]
 
 
-def without(image: Image, broker_id: int, value: TopicValue, unclean: bool = False) -> list[MetadataRecord]:
-    """A broker leaves every ISR, and its partitions get another leader. unclean: it came back, and may have lost
-    records: it leaves the ELR too.
+def without(image: Image, broker_ids: Sequence[int], value: TopicValue, unclean: bool = False) -> list[MetadataRecord]:
+    """Brokers leave every ISR, and their partitions get another leader. unclean: they came back, and may have lost
+    records: they leave the ELR too.
     """
-    live = image.may_lead() - {broker_id}
+    gone = set(broker_ids)
+    live, lost = image.may_lead() - gone, gone if unclean else set()
     records = []
     for name, number, partition in image.all_partitions():
-        if broker_id in partition.isr or (unclean and broker_id in partition.eligible_leader_replicas):
-            isr = [replica for replica in partition.isr if replica != broker_id]
-            lost = (broker_id,) if unclean else ()
+        if not gone.isdisjoint(partition.isr) or not lost.isdisjoint(partition.eligible_leader_replicas):
+            isr = [replica for replica in partition.isr if replica not in gone]
             records.append(change(image, name, number, value, live=live, isr=isr, unclean_shutdown=lost))
     return [record for record in records if record]
 

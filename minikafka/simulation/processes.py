@@ -120,7 +120,8 @@ class Process:
         self._tell("NodeThawed")
         while self._inbox:
             self._inbox.popleft()()
-        self.tick()
+        if self.state == "up":  # what came meanwhile may have let a node go that was about to
+            self.tick()
         self.changed()
 
     def tick(self) -> None:

@@ -365,7 +365,7 @@ def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_cli
     pair.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
     pair.fetch_metadata()
     assert pair.answer().topics[0].error_code == Error.NONE
-    pair.broker.quorum.append(controller.fence(pair.broker.image, 2, pair.broker.controller.topic_value), pair.now)
+    pair.broker.quorum.append(controller.fence(pair.broker.image, [2], pair.broker.controller.topic_value), pair.now)
     pair.fetch_metadata()
     [told] = pair.call("DescribeTopicPartitions", 0, topics=[{"name": "safe"}]).topics[0].partitions
     assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == ([1], [2], [])

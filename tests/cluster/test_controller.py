@@ -56,7 +56,7 @@ def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
     commit(image, controller.create_topic("orders", ID, [[1, 2], [2, 3], [1]], {}))
-    commit(image, controller.fence(image, 1, value))
+    commit(image, controller.fence(image, [1], value))
     partitions = image.topics["orders"].partitions
     assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
     assert [partition.leader_epoch for partition in partitions.values()] == [1, 0, 1]
@@ -79,7 +79,7 @@ def test_a_placement_chosen_by_a_client_is_checked(assignments):
 
 def test_a_registration_change_must_name_the_brokers_epoch():
     image = cluster(1)
-    [change] = controller.fence(image, 1, value)
+    [change] = controller.fence(image, [1], value)
     change.fields["broker_epoch"] -= 1
     with pytest.raises(AssertionError, match="current epoch"):
         commit(image, [change])

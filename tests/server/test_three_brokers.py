@@ -99,10 +99,10 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(tmp_path):
     assert fetched == {f"broker {nearest}"}
 
 
-def voters_told(address):
+def voters_told(address, version=2):
     topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
     with Connection(address) as broker:
-        answer = broker.ask("DescribeQuorum", 2, topics=topics)
+        answer = broker.ask("DescribeQuorum", version, topics=topics)
     [quorum] = answer.topics[0].partitions
     return quorum, [node.node_id for node in answer.nodes]
 
@@ -115,6 +115,14 @@ def test_kip_595_any_broker_tells_how_far_each_voter_is(cluster):
         for voter in quorum.current_voters:
             assert voter.last_fetch_timestamp >= voter.last_caught_up_timestamp > 1_750_000_000_000
         until(lambda address=address: all_are_level(voters_told(address)[0]))
+
+
+@pytest.mark.parametrize(("version", "has_times"), [(0, False), (1, True)])
+def test_kip_595_older_clients_are_told_less_of_the_voters(cluster, version, has_times):
+    for address in cluster:
+        quorum, nodes = voters_told(address, version)
+        assert ([voter.replica_id for voter in quorum.current_voters], nodes) == ([1, 2, 3], [])
+        assert {voter.last_fetch_timestamp > 0 for voter in quorum.current_voters} == {has_times}
 
 
 def all_are_level(quorum):

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from minikafka import Cluster
-from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.handlers import offsets
 from minikafka.broker.peers import REQUEST_TIMEOUT_MS
 from minikafka.wire.errors import Error
 from minikafka.wire.unpacking import Allowance
 from tests.simulation.replication_schedules import QUICK, contents
-from tests.simulation.three_brokers import followers, isr, kinds, sent, three
+from tests.simulation.three_brokers import followers, isr, kinds, leader_of, sent, three
 
 
 def test_every_replica_has_what_was_acknowledged():
@@ -158,10 +157,6 @@ def test_the_same_seed_gives_the_same_trace(seed):
     assert run() == run()
 
 
-def leader_of(cluster, topic="orders"):
-    return cluster._topics._described(topic, 0).leader
-
-
 def test_a_clean_stop_hands_over_first_so_that_nobody_waits_for_a_session_to_end():
     cluster = three()
     sent(cluster, "a")
@@ -174,6 +169,19 @@ def test_a_clean_stop_hands_over_first_so_that_nobody_waits_for_a_session_to_end
     assert (leader_of(cluster) == old, isr(cluster)) == (False, {1, 2, 3} - {old})
     cluster.restart(old)
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
+
+
+def test_a_clean_stop_that_stood_still_for_a_while_ends_when_it_goes_on():
+    cluster = three()
+    sent(cluster, "a")
+    leaving = followers(cluster)[0]
+    cluster.stop(leaving)
+    cluster.run_ms(60)
+    cluster.freeze(leaving)
+    cluster.run(seconds=REQUEST_TIMEOUT_MS // 1000)
+    cluster.thaw(leaving)
+    cluster.run_until(lambda: kinds(cluster, "NodeShutDown"))
+    assert isr(cluster) == {1, 2, 3} - {leaving}
 
 
 def test_all_may_stop_at_once_and_whoever_was_in_sync_at_the_end_leads_again():
@@ -216,71 +224,6 @@ def test_a_machine_that_went_without_a_word_is_followed_again_when_it_is_back():
     assert sent(cluster, "b") == [1]
 
 
-def five(**configs):
-    """A cluster whose voters survive: of the replicas of `orders` at most one is a voter (1, 2 and 3 are)."""
-    for seed in range(20):
-        cluster = Cluster(brokers=5, seed=seed, configs=QUICK | configs)
-        cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
-        partition = cluster._topics._described("orders", 0)
-        if {4, 5} < set(partition.replicas):
-            return cluster, partition.replicas
-    raise AssertionError("no seed places it so")
-
-
-def test_the_last_in_sync_replicas_are_eligible_and_nobody_else_leads():
-    cluster, (first, second, last) = five()
-    sent(cluster, "a")
-    for broker in (first, second):
-        cluster.crash(broker)
-        cluster.run_until(lambda broker=broker: broker not in isr(cluster))
-    partition = cluster._topics._described("orders", 0)
-    assert (partition.isr, partition.eligible_leader_replicas, partition.leader) == ((last,), (second,), last)
-    asked = {"topics": [{"name": "orders"}], "response_partition_limit": 1}
-    [told] = cluster._topics._admin.ask("DescribeTopicPartitions", asked).topics[0].partitions
-    assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == ([last], [second], [])
-    assert sent(cluster, "b", retries=0) == ["NOT_ENOUGH_REPLICAS"]
-    cluster.crash(last)
-    cluster.run_until(lambda: not isr(cluster))
-    cluster.restart(first)
-    cluster.run(seconds=10)
-    assert leader_of(cluster) == -1, "it left the ISR while records counted"
-    cluster.restart(last)
-    cluster.run(seconds=10)
-    assert leader_of(cluster) == -1, "after kill -9 it may lack what was not on disk; the other eligible one may not"
-    cluster.restart(second)
-    cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    assert leader_of(cluster) == last, "of those that may all have lost something, who led last"
-    assert sent(cluster, "b") == [1]
-
-
-def after_the_eligible_one_lost_power():
-    """What is read of an acknowledged record when of its two replicas one lost power, and came back first."""
-    cluster, (first, second, last) = five()
-    cluster.crash(first)
-    cluster.run_until(lambda: isr(cluster) == {second, last})
-    assert sent(cluster, *"abcdefgh") == list(range(8))
-    cluster.crash(second, power=True)
-    cluster.run_until(lambda: isr(cluster) == {last})
-    cluster.crash(last)
-    cluster.run_until(lambda: not isr(cluster))
-    cluster.restart(second)
-    cluster.run(seconds=10)
-    early = leader_of(cluster)
-    cluster.restart(last)
-    cluster.run_until(lambda: isr(cluster) >= {second, last})
-    replica = cluster._brokers[last].broker.replicas.find("orders", 0)
-    return early, [value for _, value in contents(replica, replica.log.log_end_offset)]
-
-
-def test_kip_966_who_may_have_lost_records_waits_for_who_has_them():
-    assert after_the_eligible_one_lost_power() == (-1, list("abcdefgh"))
-
-
-def test_a_controller_that_believes_in_every_restart_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(ActiveController, "_was_clean", lambda self, asked, known: True)
-    assert after_the_eligible_one_lost_power() != (-1, list("abcdefgh"))
-
-
 def test_the_first_replica_leads_again_after_a_while():
     """auto.leader.rebalance.enable."""
     cluster = three(**{"leader.imbalance.check.interval.seconds": 20})
@@ -290,27 +233,6 @@ def test_the_first_replica_leads_again_after_a_while():
     cluster.run_until(lambda: leader_of(cluster) != preferred)
     cluster.restart(preferred)
     cluster.run_until(lambda: leader_of(cluster) == preferred, 60)
-
-
-def test_a_topic_may_prefer_to_lose_records_to_being_away():
-    cluster, (first, second, last) = five(**{"leader.imbalance.check.interval.seconds": 5})
-    cluster.alter_configs("orders", {"min.insync.replicas": 1})
-    for broker in (second, last):
-        cluster.crash(broker)
-    cluster.run_until(lambda: isr(cluster) == {first})
-    assert sent(cluster, "lost") == [0]
-    cluster.crash(first)
-    for broker in (second, last):
-        cluster.restart(broker)
-    cluster.run(seconds=10)
-    assert leader_of(cluster) == -1
-    cluster.alter_configs("orders", {"unclean.leader.election.enable": "true"})
-    cluster.run_until(lambda: leader_of(cluster) in (second, last), 20)
-    assert sent(cluster, "new") == [0], "the offset is given a second time"
-    cluster.restart(first)
-    cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    replica = cluster._brokers[first].broker.replicas.find("orders", 0)
-    assert [value for _, value in contents(replica, replica.log.log_end_offset)] == ["new"]
 
 
 def test_each_partition_has_a_replica_in_every_rack():

@@ -1,4 +1,4 @@
-"""What the tests of a replicated cluster share: three brokers with one topic, and what became of it."""
+"""What the tests of a replicated cluster share: three brokers, or five, with one topic, and what became of it."""
 
 from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
@@ -11,8 +11,23 @@ def three(min_insync_replicas=2, seed=3, **more):
     return cluster
 
 
+def five(seeds=range(20), **configs):
+    """A cluster whose voters survive: of the replicas of `orders` at most one is a voter (1, 2 and 3 are)."""
+    for seed in seeds:
+        cluster = Cluster(brokers=5, seed=seed, configs=QUICK | configs)
+        cluster.create_topic("orders", replication_factor=3, configs={"min.insync.replicas": 2})
+        partition = cluster._topics._described("orders", 0)
+        if {4, 5} < set(partition.replicas):
+            return cluster, partition.replicas
+    raise AssertionError("no seed places it so")
+
+
 def isr(cluster, topic="orders"):
     return set(cluster._topics._described(topic, 0).isr)
+
+
+def leader_of(cluster, topic="orders"):
+    return cluster._topics._described(topic, 0).leader
 
 
 def followers(cluster):

@@ -8,7 +8,7 @@ from minikafka import Cluster
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
 from tests.simulation.replication_schedules import QUICK
-from tests.simulation.test_replicated_cluster import five
+from tests.simulation.three_brokers import five
 
 
 def drawn_once(name, run):

@@ -1,6 +1,4 @@
-"""What nodes ask of each other: votes, and what brokers want of the controller. Served where nodes listen, only. And
-what administrators ask about nodes.
-"""
+"""What nodes ask of each other, served only where they listen to each other; what administrators ask about nodes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -131,21 +129,22 @@ def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
     replica, own = quorum.replica, Follower(now.monotonic_ms, quorum.end_offset, fetched_ms=now.monotonic_ms)
 
     def shown(node: int, known: Follower) -> Answer:
-        answer = {"replica_id": node, "log_end_offset": known.log_end_offset if known.fetched_ms else -1}
-        for name, at_ms in (("last_fetch", known.fetched_ms), ("last_caught_up", known.caught_up_ms)):
-            if request.version >= 1 and known.fetched_ms:
-                answer[f"{name}_timestamp"] = at_ms + now.wall_ms - now.monotonic_ms
-        return answer
+        times = {"last_fetch": known.fetched_ms, "last_caught_up": known.caught_up_ms} if known.fetched_ms else {}
+        at = {f"{name}_timestamp": at_ms + now.wall_ms - now.monotonic_ms for name, at_ms in times.items()}
+        return {"replica_id": node, "log_end_offset": known.log_end_offset if at else -1, **at}
 
     followers = {**dict.fromkeys(replica.partition.replicas, Follower(0)), **replica.followers, broker.node_id: own}
-    answer: Answer = {"partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
-    answer["high_watermark"] = quorum.high_watermark
-    answer["current_voters"] = [shown(node, followers[node]) for node in replica.partition.replicas]
-    answer["observers"] = [shown(*each) for each in sorted(quorum.observers.items())]
+    answer = {
+        "partition_index": 0, "leader_id": quorum.leader_id, "leader_epoch": quorum.epoch,
+        "high_watermark": quorum.high_watermark,
+        "current_voters": [shown(node, followers[node]) for node in replica.partition.replicas],
+        "observers": [shown(*each) for each in sorted(quorum.observers.items())],
+    }  # fmt: skip
     nodes = [
         {"node_id": node, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]}
-        for node, (host, port) in broker.config.peers.items() if node in replica.partition.replicas
-    ]  # fmt: skip
+        for node, (host, port) in broker.config.peers.items()
+        if request.version >= 2 and node in replica.partition.replicas
+    ]
     return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [answer]}], "nodes": nodes}
 
 
