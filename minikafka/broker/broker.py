@@ -363,7 +363,7 @@ class Broker:
         if error.error is Error.KAFKA_STORAGE_ERROR:
             self.storage_failed(error)
         refuse = call.handler.refuse
-        return refuse(call, error) if refuse else refusal(call.api, error)
+        return refuse(call, error) if refuse else refusal(call, error)
 
     def _on_behalf(self, call: Call, do: Callable[..., None], *args: object) -> None:
         """What happens meanwhile has this request as its cause. An error that nobody foresaw ends the request and its

@@ -106,9 +106,9 @@ def by_topic(
     return [{field: getattr(topic, field), "partitions": answered(topic)} for topic in topics]
 
 
-def refusal(api: str, error: KafkaError) -> Answer:
-    """The answer to a request that failed as a whole. Where an API has no field for that, the connection is closed."""
-    fields = messages.API[api].response.struct.by_attribute
+def refusal(of: Call, error: KafkaError) -> Answer:
+    """The answer to a request that failed as a whole. If its version has no field for it, the connection is closed."""
+    fields = {each.attribute for each in messages.API[of.api].response.struct.fields if of.version in each.versions}
     if "error_code" not in fields:
-        return {"close": f"sent {api}, which failed: {error.message}"}
+        return {"close": f"sent {of.api} {of.version}, which failed: {error.message}"}
     return {"error_code": error.error} | ({"error_message": error.message} if "error_message" in fields else {})

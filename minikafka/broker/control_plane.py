@@ -201,11 +201,11 @@ class ControlPlane:
         self._broker.ask(leader, CONTROL, "AllocateProducerIds", PRODUCER_IDS_VERSION, body, answered)
 
     def create(self, topics: Sequence[dict[str, Any]], now: Now, answer: Callable[[], Answer]) -> Answer | Wait:
-        """Have the active controller create topics that somebody asked for; answer(): once it has."""
+        """Have the active controller create topics that somebody asked for; answer(): once it has, or does not say."""
         leader = self._broker.quorum.leader_id
         if leader == NO_LEADER:
             return answer()
-        wait = Wait((), now.monotonic_ms + TIMEOUT_MS)
+        wait = Wait((), now.monotonic_ms + TIMEOUT_MS, lambda _, __, expired: answer() if expired else None)
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
         self._broker.ask(leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, lambda *_: wait.finish(answer()))
         return wait

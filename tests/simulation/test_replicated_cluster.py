@@ -184,6 +184,17 @@ def test_a_clean_stop_that_stood_still_for_a_while_ends_when_it_goes_on():
     assert isr(cluster) == {1, 2, 3} - {leaving}
 
 
+def test_who_asks_for_a_coordinator_is_answered_by_a_broker_that_stops():
+    """It waits for a controller that went without a word, and should make the topic of the committed offsets."""
+    cluster = three(seed=5)
+    controller = int(kinds(cluster, "ControllerElected")[-1].node.split()[1])
+    member = cluster.consumer("orders", group_id="billing")
+    cluster.crash(controller, silent=True)
+    member.poll(timeout_ms=100)
+    cluster.stop(min({1, 2, 3} - {controller}))
+    cluster.run_until(lambda: kinds(cluster, "NodeShutDown"), 60)
+
+
 def test_all_may_stop_at_once_and_whoever_was_in_sync_at_the_end_leads_again():
     cluster = three()
     sent(cluster, "a")
