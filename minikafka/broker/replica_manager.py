@@ -54,7 +54,7 @@ class ReplicaManager:
     _background: list[Work] = field(default_factory=list)
     _timers: Deadlines[Callable[[Now], None]] = field(default_factory=Deadlines)  # of what there is to do
     _periods_ms: dict[Callable[[Now], None], int] = field(default_factory=dict)
-    _some_rest: bool = True  # work that was done, and is due again when some log has changed
+    _some_rest: bool = False  # work that was done, and is due again when some log has changed
     _written: dict[str, dict[PartitionKey, int]] = field(default_factory=dict)
     _now_ms: int = 0
 

@@ -12,6 +12,7 @@ from inspect import Parameter, signature
 from itertools import chain, cycle, takewhile
 from typing import Any, NamedTuple, TypeVar
 
+from minikafka.clients.transactions import GroupMetadata
 from minikafka.faults import Fault
 from minikafka.trace import Event, printable
 from minikafka.wire import messages
@@ -140,6 +141,7 @@ PARTITIONS = several('a list of partitions: [TopicPartition("orders", 0)]', is_p
 TIMES = pairs('{TopicPartition("orders", 0): ms since 1970}', _is_time)
 OFFSETS = pairs('{TopicPartition("orders", 0): offset}, with offsets from 0 on', _is_offset)
 COMMITS = pairs("{TopicPartition: OffsetAndMetadata(offset, metadata)}", _is_commit, TypeError).or_none("positions")
+GROUP = Wanted("consumer.group_metadata() or the group's id", (GroupMetadata, str), lambda of: _is_name(str(of)))
 HEADERS = Wanted('(name, value) pairs: [("source", b"shop")]', (Collection, type(None)), _are_headers, TypeError)
 TOPIC_NAME = Wanted('topics as texts, one after the other: consumer("orders", "payments")', (str,), _is_name)
 PLACE = Wanted(OFFSET.words, (object,), lambda each: type(each) is int and OFFSET.fits(each))  # as in kafka-python

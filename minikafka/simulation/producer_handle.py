@@ -8,7 +8,7 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition, apply
 from minikafka.clients.transactions import GroupMetadata, Step, Transactions
-from minikafka.simulation.arguments import COMMITS, HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
+from minikafka.simulation.arguments import COMMITS, GROUP, HEADERS, NUMBER, OFFSET, TEXT, WAIT_S, checked, shown
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle, counted
 from minikafka.simulation.serializers import serialize
@@ -161,7 +161,7 @@ class ProducerHandle(Handle):
         self._begin()
         self._transactions.begin()
 
-    @checked(offsets=COMMITS)
+    @checked(offsets=COMMITS, group=GROUP)
     @recorded
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str | GroupMetadata

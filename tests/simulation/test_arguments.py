@@ -107,6 +107,8 @@ CALLS = [
     (lambda w, v: w.producer.send("orders", partition=v), "partition", [*NUMBERS, (-1, ValueError)]),
     (lambda w, v: w.producer.send("orders", timestamp_ms=v), "timestamp_ms",
      [*NUMBERS, (2**70, ValueError), (-1, ValueError)]),
+    (lambda w, v: w.producer.send_offsets_to_transaction({}, v), "group",
+     [(5, TypeError), (None, TypeError), ("\ud800", ValueError)]),
     (lambda w, v: w.producer.flush(v), "timeout", SECONDS),
     (lambda w, v: w.producer.close(v), "timeout", SECONDS),
     (lambda w, v: w.producer.partitions_for(v), "topic", TEXTS),

@@ -57,3 +57,15 @@ def test_who_lives_and_does_not_fetch_lets_the_request_time_out():
     cluster.cut(cluster.leader("orders"), followers(cluster)[0])
     with pytest.raises(KafkaError, match="REQUEST_TIMED_OUT"):
         cluster.delete_records("orders", 0, 2)
+
+
+def test_a_broker_that_has_not_opened_its_logs_yet_leads_nothing_and_forgets_nothing():
+    cluster = three()
+    sent(cluster, *"abcd")
+    leader = cluster.leader("orders")
+    cluster.crash(leader)
+    cluster.restart(leader)
+    with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
+        cluster.delete_records("orders", 0, 3)
+    cluster.run(seconds=10)
+    assert log_starts(cluster) == {1: 0, 2: 0, 3: 0}
