@@ -35,7 +35,7 @@ def main() -> int:
         kills = ("--rounds", str(KILL_ROUNDS))
         turns = {"fuzz": ("--requests", str(FUZZ_REQUESTS)), "kill": kills, "failover": kills}
         turns["copier"] = ("--kills", str(KILL_ROUNDS))
-        turns["replication"] = turns["transactions"] = ("--schedules", str(SCHEDULES))
+        turns["replication"] = turns["transactions"] = turns["hands"] = ("--schedules", str(SCHEDULES))
         failed += [f"{name} {seed}" for name, how in turns.items() if not day(name, "--seed", str(seed), *how)]
         seed += 2  # fuzz takes one for 10,000 requests
     print(f"soak: FAILED: {', '.join(failed)}" if failed else "soak: everything held", flush=True)

@@ -1,0 +1,12 @@
+"""Whatever hands do to a cluster, at whatever moment: it answers or refuses."""
+
+import pytest
+
+from tests.simulation.hand_schedules import Run, Schedule
+
+
+@pytest.mark.parametrize("seed", range(40, 48))
+def test_no_hand_meets_a_bug(seed, capsys):
+    schedule = Schedule(seed)
+    assert not Run(schedule).problems, schedule
+    capsys.readouterr()
