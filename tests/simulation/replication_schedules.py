@@ -186,19 +186,21 @@ class Run:
 class Brokers:
     """Lets the steps of a schedule happen to the brokers. topics: what must not lose a record, with their partitions.
 
-    Power is lost while all replicas are in sync only, else it is a crash: a record that only this one has is outside
-    the promise.
+    To the controller kill -9 is a loss of power, after which records may be missing (KIP-966). When one replica did
+    lose its power and then all have gone so before they were in sync again, who led last leads, in Apache Kafka too,
+    whatever it has: that is outside the promise, so the last of them is spared.
     """
 
     def __init__(self, cluster: Cluster, topics: dict[str, int]) -> None:
         self._cluster, self._topics = cluster, topics
+        self._died: set[int] = set()  # not cleanly, since all were in sync
+        self._at_stake: list[set[int]] = []  # replicas of the partitions of which one has lost its power since
 
     def strike(self, kind: str, one: int, other: int) -> None:
         cluster = self._cluster
         process = cluster._brokers[one]
         if kind in ("crash", "silent", "power"):
-            power = kind == "power" and self._are_whole()
-            cluster.crash(one, power=power, silent=power or kind == "silent")
+            self._kill(kind, one)
         elif kind == "stop" and process.state == "up":
             cluster.stop(one)
         elif kind == "restart" and (process.state == "down" or process._leaving):
@@ -217,6 +219,20 @@ class Brokers:
                     cluster.cut(one, node)
         elif kind == "heal":
             cluster.heal()
+
+    def _kill(self, kind: str, one: int) -> None:
+        whole = (kind == "power" or self._at_stake) and self._are_whole()
+        if whole:
+            self._died, self._at_stake = set(), []
+        died = {*self._died, one}
+        if any(replicas <= died for replicas in self._at_stake):
+            return
+        self._died = died
+        if kind == "power" and whole:  # records that no other replica has are outside the promise
+            self._at_stake = [set(each.replicas) for each in self._all() if one in each.replicas]
+            self._cluster.crash(one, power=True, silent=True)
+        else:
+            self._cluster.crash(one, silent=kind == "silent")
 
     def _are_whole(self) -> bool:
         """Whether all replicas are in sync, and all brokers there: one just restarted may still count as in sync."""
