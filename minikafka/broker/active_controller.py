@@ -76,10 +76,10 @@ class ActiveController:
     # -- brokers
 
     def _listened_to(self) -> dict[int, int]:
-        """The unfenced brokers elsewhere, and when each was heard of last."""
-        own = self._broker.node_id
-        live = (one.broker_id for one in self._broker.image.brokers.values() if not one.fenced)
-        return {node: self._heard_ms.get(node, 0) for node in live if node != own}
+        """The unfenced brokers but this run of this one, and when each was heard of last; nobody where there is one."""
+        brokers, own = self._broker.image.brokers, self._broker.control.registration
+        live = [one.broker_id for one in brokers.values() if not one.fenced and one is not own]
+        return {node: self._heard_ms.get(node, 0) for node in live if len(brokers) > 1}
 
     def _fence_silent(self, now: Now) -> None:
         """All together: one by one, a dead broker would lead in between, and be the last leader (KIP-966)."""

@@ -3,8 +3,8 @@
 import pytest
 
 from minikafka.broker.active_controller import ActiveController
-from tests.simulation.replication_schedules import contents
-from tests.simulation.three_brokers import five, isr, leader_of, sent
+from tests.simulation.replication_schedules import QUICK, contents
+from tests.simulation.three_brokers import five, isr, kinds, leader_of, sent, three
 
 
 def test_the_last_in_sync_replicas_are_eligible_and_nobody_else_leads():
@@ -75,7 +75,7 @@ def test_kip_966_who_is_silent_together_is_fenced_together_so_that_none_of_the_d
         cluster.crash(broker)
     for broker in {1, 2, 3} - {first, second, last}:
         cluster.restart(broker)
-    cluster.run_until(lambda: not isr(cluster))
+    cluster.run(seconds=5)
     partition = cluster._topics._described("orders", 0)
     assert (partition.last_known_elr, partition.leader_epoch) == ((first,), 1)
     for broker in (second, first, last):
@@ -83,6 +83,21 @@ def test_kip_966_who_is_silent_together_is_fenced_together_so_that_none_of_the_d
     cluster.run_until(lambda: isr(cluster) == {first, second, last})
     replica = cluster._brokers[second].broker.replicas.find("orders", 0)
     assert [value for _, value in contents(replica, replica.log.log_end_offset)] == list("abcdefgh")
+
+
+def test_kip_631_a_node_that_leads_the_quorum_waits_for_the_session_of_its_own_last_run_too():
+    cluster = three()
+    assert sent(cluster, *"abcd") == list(range(4))
+    for broker in (1, 2, 3):
+        cluster.crash(broker)
+    for broker in (1, 2, 3):
+        cluster.restart(broker)
+    cluster.run(seconds=10)
+    elected_ms = kinds(cluster, "ControllerElected")[-1].at
+    fenced = kinds(cluster, "BrokerFenced")
+    assert {event.detail["broker"] for event in fenced} == isr(cluster) == {1, 2, 3}
+    assert {event.at - elected_ms for event in fenced} == {QUICK["broker.session.timeout.ms"]}
+    assert sent(cluster, "e") == [4]
 
 
 def test_a_topic_may_prefer_to_lose_records_to_being_away():
