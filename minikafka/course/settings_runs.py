@@ -172,7 +172,7 @@ def _goes_wrong(cluster: Cluster, shop: ProducerHandle, kind: str, at_ms: int) -
         yield at_ms + 14_000, lambda: cluster.stop(other)
         yield at_ms + 20_000, lambda: cluster.crash(leader, power=True)
         yield at_ms + 24_000, lambda: [cluster.restart(each) for each in (leader, one)]
-        yield at_ms + 27_000, lambda: cluster.restart(other)
+        yield at_ms + 38_000, lambda: cluster.restart(other)
     elif kind == "no way out":
         yield at_ms, lambda: [cluster.cut(shop, each) for each in (leader, one, other)]
         yield at_ms + 70_000, cluster.heal
