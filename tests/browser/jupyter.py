@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
-from playwright.sync_api import Frame, Page, expect
+from playwright.sync_api import Frame, Page, TimeoutError, expect
 
 from minikafka.course import editions
+from tests.clients.brokers import until
 from tests.kafka import ROOT, free_ports
 
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 RUN_ALL_MS = 120_000
+SETTLING_MS = 5_000  # of a page whose window has another width
 
 
 @contextmanager
@@ -120,13 +122,22 @@ class Lesson:
         self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=light)
 
     def room_for_pictures(self, width: int) -> None:
-        """Makes the window as wide as it must be for a picture of `width` pixels."""
+        """Makes the window as wide as it must be for a picture of `width` pixels. A page that was still moving when it
+        was measured is measured again.
+        """
+        until(lambda: self._has_room(width), f"a picture is {width} pixels wide")
+
+    def _has_room(self, width: int) -> bool:
         frame = ".jp-OutputArea iframe"
         window = self.page.viewport_size or {"width": 1366}
         beside = window["width"] - self.page.locator(frame).first.evaluate("frame => frame.clientWidth")
         self.page.set_viewport_size({"width": width + beside, "height": 900})
         measured = "([frame, width]) => document.querySelector(frame).clientWidth === width"
-        self.page.wait_for_function(measured, arg=[frame, width])
+        try:
+            self.page.wait_for_function(measured, arg=[frame, width], timeout=SETTLING_MS)
+        except TimeoutError:
+            return False
+        return True
 
     def picture(self, nth: int = 0) -> "Picture":
         """The nth picture of the notebook, scrolled into view."""
