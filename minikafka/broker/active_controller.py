@@ -76,7 +76,7 @@ class ActiveController:
     # -- brokers
 
     def _listened_to(self) -> dict[int, int]:
-        """The unfenced brokers but this run of this one, and when each was heard of last; nobody where there is one."""
+        """Unfenced brokers, and when each was heard of last: not this run of this node, and none if it is alone."""
         brokers, own = self._broker.image.brokers, self._broker.control.registration
         live = [one.broker_id for one in brokers.values() if not one.fenced and one is not own]
         return {node: self._heard_ms.get(node, 0) for node in live if len(brokers) > 1}
