@@ -283,7 +283,7 @@ def kafka(args):
             raise Stop(note)
     # Ctrl-C is the cluster's to handle; we wait until it has stopped.
     signal.signal(signal.SIGINT, lambda *_: None)
-    process = subprocess.Popen([str(venv_python()), "-m", "minikafka.course.jvm_cluster", *args], cwd=ROOT)
+    process = subprocess.Popen([str(venv_python()), "-m", "minikafka.course.clusters.jvm_cluster", *args], cwd=ROOT)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     return process.wait()
 
@@ -409,7 +409,8 @@ def site(args):
         raise Stop("This is how it goes: tasks.py site, or tasks.py site --out DIR")
     install(["lab"], SIZES["lab"])
     folder = Path(args[1]).resolve() if args else ROOT / "build" / "site"
-    return subprocess.run([str(venv_python()), "-m", "minikafka.course.site", str(folder)], cwd=ROOT).returncode
+    command = [str(venv_python()), "-m", "minikafka.course.publishing.site", str(folder)]
+    return subprocess.run(command, cwd=ROOT).returncode
 
 
 def clean(args):

@@ -190,13 +190,13 @@ def program(command: str) -> Callable[[argparse.Namespace], int]:
     elif command == "demo":
         from minikafka.course.demo import main as run
     elif command == "gallery":
-        from minikafka.course.gallery import main as run
+        from minikafka.course.publishing.gallery import main as run
     elif command == "doctor":
         from minikafka.course.doctor import main as run
     elif command == "class":
         from minikafka.course.classroom import main as run
     elif command == "pipeline":
-        from minikafka.course.pipeline import main as run
+        from minikafka.course.pipeline.command import main as run
     else:
         from minikafka.course.editions import main as run
     return run

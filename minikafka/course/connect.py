@@ -16,7 +16,7 @@ import os
 from functools import cache
 from typing import Any
 
-from minikafka.course import compose
+from minikafka.course.clusters import compose
 from minikafka.server.embedded import Served
 from minikafka.simulation.serializers import serialize
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from minikafka.course.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
+from minikafka.course.experiments.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
 from minikafka.simulation.cluster import Cluster
 from minikafka.theatre import page, picture
 from minikafka.theatre.picture import Picture

@@ -21,7 +21,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from minikafka.course import asking, compose, connect
+from minikafka.course import connect
+from minikafka.course.clusters import compose, reachable
 from minikafka.course.spark import SparkMissing, packages, require_java, require_pyspark
 
 PORT = 9092
@@ -282,8 +283,8 @@ def _runs(*command: str) -> bool:
 def _three_ports() -> Iterator[Fact]:
     """Those at which programs find the brokers of docker/compose.yaml, in Docker or by make kafka."""
     addresses = [broker.address for broker in compose.brokers()]
-    taken = [address for address in addresses if asking.listens(address)]
-    strangers = [address for address in taken if asking.brokers(address) is None]
+    taken = [address for address in addresses if reachable.listens(address)]
+    strangers = [address for address in taken if reachable.brokers(address) is None]
     ports = ", ".join(address.rpartition(":")[2] for address in addresses)
     if strangers:
         port = strangers[0].rpartition(":")[2]
@@ -299,13 +300,13 @@ def _cluster() -> Iterator[Fact]:
     if not named:
         return
     what = f"cluster {connect.choice()}"
-    told = next(filter(None, map(asking.brokers, named.split(","))), None)
+    told = next(filter(None, map(reachable.brokers, named.split(","))), None)
     if told is None:
         start = connect.STARTED_BY.get(connect.choice(), "start it")
         fix = f"{start}, or unset {connect.VARIABLE}: notebooks then start a small Kafka of their own"
         yield Fact(what, f"nobody answers at {named}", False, fix=fix)
         return
-    lost = [address for address in told if not asking.listens(address)]
+    lost = [address for address in told if not reachable.listens(address)]
     if not lost:
         yield Fact(what, f"{len(told)} brokers, all within reach" if len(told) > 1 else "one broker, within reach")
         return

@@ -16,7 +16,7 @@ from functools import cache
 
 from minikafka.course import cards, progress
 from minikafka.course.contents import NOTEBOOKS
-from minikafka.course.verdicts import Said
+from minikafka.course.judging.verdicts import Said
 from minikafka.prediction import Prediction as Verdict
 
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]

@@ -15,7 +15,7 @@ from typing import Any
 
 from minikafka.course import cards, classroom
 from minikafka.course.contents import Contents, contents
-from minikafka.course.verdicts import Said
+from minikafka.course.judging.verdicts import Said
 
 # In a browser's tab JupyterLite keeps /drive in the browser's own storage, and notebooks run there.
 MY = Path("/drive") if sys.platform == "emscripten" else Path(__file__).resolve().parents[2] / "my"

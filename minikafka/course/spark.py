@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from minikafka.course import asking
+from minikafka.course.clusters import reachable
 from minikafka.course.data import replayer
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class Lab:
         from kafka.errors import KafkaError
 
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._topics and any(map(asking.listens, self._kafka.bootstrap.split(","))):
+        if self._topics and any(map(reachable.listens, self._kafka.bootstrap.split(","))):
             try:
                 admin = self._kafka.admin()
                 admin.delete_topics(self._topics)

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.prediction import Prediction
-from minikafka.theatre.commit_point import CommitPlay
-from minikafka.theatre.lag import LagPlay
-from minikafka.theatre.log import LogPlay
-from minikafka.theatre.micro_batch import MicroBatchPlay
-from minikafka.theatre.partitioner import PartitionerPlay
 from minikafka.theatre.picture import Picture
-from minikafka.theatre.pipeline import PipelinePlay
+from minikafka.theatre.pictures.commit_point import CommitPlay
+from minikafka.theatre.pictures.lag import LagPlay
+from minikafka.theatre.pictures.log import LogPlay
+from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
+from minikafka.theatre.pictures.partitioner import PartitionerPlay
+from minikafka.theatre.pictures.pipeline import PipelinePlay
+from minikafka.theatre.pictures.quorum import QuorumPlay
+from minikafka.theatre.pictures.rebalance import RebalancePlay
+from minikafka.theatre.pictures.replica_set import ReplicaSetPlay
+from minikafka.theatre.pictures.sweep import SweepPlay
+from minikafka.theatre.pictures.transaction import TransactionPlay
+from minikafka.theatre.pictures.watermark import WatermarkPlay
 from minikafka.theatre.play import Play, fold
-from minikafka.theatre.quorum import QuorumPlay
-from minikafka.theatre.rebalance import RebalancePlay
-from minikafka.theatre.replica_set import ReplicaSetPlay
-from minikafka.theatre.sweep import SweepPlay
 from minikafka.theatre.text import readable
-from minikafka.theatre.transaction import TransactionPlay
-from minikafka.theatre.watermark import WatermarkPlay
 from minikafka.trace import Event
 
 __all__ = ["PLAYS", "Picture", "fitting", "picture"]

@@ -38,7 +38,7 @@ def packed(steps: Sequence[dict[str, Any]], layouts: Sequence[Sequence[Drawing]]
 
 def page(data: dict[str, Any], title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
-    room = files("minikafka.theatre")
+    room = files(__package__)
     parts = {
         "title": escape(title),
         "corner": escape(corner),
@@ -54,7 +54,7 @@ def page(data: dict[str, Any], title: str, corner: str) -> str:
 
 def script() -> str:
     """The player."""
-    room = files("minikafka.theatre")
+    room = files(__package__)
     js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
 

@@ -3,8 +3,8 @@
 from functools import cache
 
 from minikafka import Cluster
-from minikafka.course.checks import Exercise, Rung, a_class, whole_number
-from minikafka.course.guard import plain
+from minikafka.course.judging.checks import Exercise, Rung, a_class, whole_number
+from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
 from minikafka.theatre import picture
 from minikafka.trace import Reason, Trace

@@ -5,9 +5,9 @@ from functools import cache
 
 from minikafka import Cluster
 from minikafka.clients.partitioners import murmur2, to_positive
-from minikafka.course.another_process import in_another_process
-from minikafka.course.checks import Exercise, Rung
-from minikafka.course.checks import number as a_number
+from minikafka.course.judging.another_process import in_another_process
+from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.checks import number as a_number
 from minikafka.course.lessons import Question
 
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "olivia")

@@ -1,8 +1,8 @@
 """Lesson 03, producers: what a right answer does."""
 
 from minikafka import Cluster
-from minikafka.course.checks import Exercise, Rung, WrongKind, faults_for
-from minikafka.course.guard import plain
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, faults_for
+from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 

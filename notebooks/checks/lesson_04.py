@@ -3,9 +3,9 @@
 from collections import Counter
 from functools import cache
 
-from minikafka.course.checks import Exercise, Rung, faults_for
+from minikafka.course.judging.checks import Exercise, Rung, faults_for
+from minikafka.course.judging.killed_programs import Moment, around_each_effect, ended_by, run, value_of
 from minikafka.course.lessons import Question
-from minikafka.course.lives import Moment, around_each_effect, ended_by, run, value_of
 from minikafka.faults import Crash
 
 SIX = tuple(f"o-{number}" for number in range(6))

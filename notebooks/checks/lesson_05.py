@@ -4,9 +4,9 @@ from functools import cache
 
 from minikafka import Cluster
 from minikafka.coordinators.assignors import Member
-from minikafka.course.checks import Exercise, Rung, faults_for
-from minikafka.course.group_cases import shares_given, unsteady
-from minikafka.course.group_runs import paid_twice, pay_with, signs_of_life
+from minikafka.course.experiments.lesson_05_runs import paid_twice, pay_with, signs_of_life
+from minikafka.course.judging.checks import Exercise, Rung, faults_for
+from minikafka.course.judging.group_cases import shares_given, unsteady
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 

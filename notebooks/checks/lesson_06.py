@@ -1,8 +1,8 @@
 """Lesson 06, rebalancing: what a right answer does."""
 
 from minikafka.anomalies import group_anomalies
-from minikafka.course.checks import Exercise, Rung, WrongKind
-from minikafka.course.group_cases import (
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind
+from minikafka.course.judging.group_cases import (
     a_group,
     a_group_with_quarrels,
     counts,

@@ -5,9 +5,9 @@ import numbers
 from functools import cache
 
 from minikafka import Cluster
-from minikafka.course.checks import Exercise, Rung
-from minikafka.course.checks import number as a_number
-from minikafka.course.lag_runs import sell, start
+from minikafka.course.experiments.lesson_07_runs import sell, start
+from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.checks import number as a_number
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (

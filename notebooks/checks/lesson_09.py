@@ -1,8 +1,8 @@
 """Lesson 09, replication: what a right answer does."""
 
-from minikafka.course import replica_runs
-from minikafka.course.checks import Exercise, Rung, WrongKind, faults_for
-from minikafka.course.guard import plain
+from minikafka.course.experiments import lesson_09_runs
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, faults_for
+from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
 from minikafka.faults import Crash, Cut, Delay, Freeze
 
@@ -262,8 +262,8 @@ def exercise_2():
 
 
 def nothing_lost(faults, seed):
-    cluster = replica_runs.five_orders(faults, acks=1, seed=seed)
-    gone, acknowledged = replica_runs.lost(cluster), replica_runs.acknowledged(cluster)
+    cluster = lesson_09_runs.five_orders(faults, acks=1, seed=seed)
+    gone, acknowledged = lesson_09_runs.lost(cluster), lesson_09_runs.acknowledged(cluster)
     cluster.close()
     if gone:
         return None

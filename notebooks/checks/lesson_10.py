@@ -3,9 +3,9 @@
 from functools import cache
 
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.course.checks import Exercise, Rung, WrongKind, short
-from minikafka.course.failover_runs import all_in_sync, brokers_with_orders, end_of, has_stopped
-from minikafka.course.guard import plain
+from minikafka.course.experiments.lesson_10_runs import all_in_sync, brokers_with_orders, end_of, has_stopped
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (

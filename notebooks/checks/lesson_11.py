@@ -1,9 +1,9 @@
 """Lesson 11, the control plane: what a right answer does."""
 
-from minikafka.course.checks import Exercise, Rung, WrongKind, short
-from minikafka.course.guard import plain
+from minikafka.course.experiments.lesson_11_runs import image_of
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.guard import plain
 from minikafka.course.lessons import Question
-from minikafka.course.quorum_runs import image_of
 
 EXIT_TICKET = (
     Question(

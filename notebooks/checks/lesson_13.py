@@ -1,8 +1,8 @@
 """Lesson 13, idempotence and transactions: what a right answer does."""
 
-from minikafka.course.checks import Exercise, Rung
+from minikafka.course.experiments.lesson_13_runs import APIS, ORDERS, Schedule, copied
+from minikafka.course.judging.checks import Exercise, Rung
 from minikafka.course.lessons import Question
-from minikafka.course.transaction_runs import APIS, ORDERS, Schedule, copied
 from minikafka.theatre import picture
 
 EXIT_TICKET = (

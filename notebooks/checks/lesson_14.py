@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
-from minikafka.course.checks import Exercise, Rung, WrongKind, short
-from minikafka.course.edge_runs import Accounts
+from minikafka.course.experiments.lesson_14_runs import Accounts
+from minikafka.course.experiments.lesson_14_settings import a_day, none_possible
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.killed_programs import as_a_process
 from minikafka.course.lessons import Question
-from minikafka.course.lives import as_a_process
-from minikafka.course.settings_runs import a_day, none_possible
 from minikafka.theatre import picture
 
 EXIT_TICKET = (

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 
-from minikafka.course.checks import Exercise, Rung
+from minikafka.course.judging.checks import Exercise, Rung
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (

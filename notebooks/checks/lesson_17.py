@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from minikafka.course.checks import Exercise, Rung
 from minikafka.course.data import dataset
+from minikafka.course.judging.checks import Exercise, Rung
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (

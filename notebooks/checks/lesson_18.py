@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from minikafka.course.checks import Exercise, Rung, WrongKind, short
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.lessons import Question
 
 EXIT_TICKET = (

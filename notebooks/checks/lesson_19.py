@@ -3,9 +3,9 @@
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from minikafka.course.checks import Exercise, Rung, WrongKind
+from minikafka.course.experiments.lesson_19_sinks import Bank
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind
 from minikafka.course.lessons import Question
-from minikafka.course.sink_runs import Bank
 
 EXIT_TICKET = (
     Question(

@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 
-from minikafka.course.checks import Exercise, Rung, WrongKind, a_class, short
+from minikafka.course.judging.checks import Exercise, Rung, WrongKind, a_class, short
+from minikafka.course.judging.micro_batches import run
 from minikafka.course.lessons import Question
-from minikafka.course.micro_batches import run
 
 EXIT_TICKET = (
     Question(

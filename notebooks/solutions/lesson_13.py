@@ -2,7 +2,7 @@
 
 from minikafka import lesson
 from minikafka.clients.structs import OffsetAndMetadata
-from minikafka.course.transaction_runs import TillBusy
+from minikafka.course.experiments.lesson_13_runs import TillBusy
 
 
 # %% exercise 1

@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from minikafka.course.jvm_cluster import JvmCluster, NotStarted
+from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted
 from tests.bench import measures, nodes, partitions, pictures, pipeline, rebalance, site, transactions
 from tests.kafka import ApacheKafka, answers, java_missing
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import Producer
 
-from minikafka.course.jvm_cluster import JvmCluster
+from minikafka.course.clusters.jvm_cluster import JvmCluster
 from tests.bench import measures
 
 REPLICATED = {"replicas": 3, "min.insync.replicas": "2"}

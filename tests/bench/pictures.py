@@ -9,7 +9,7 @@ from pathlib import Path
 
 from minikafka.course import demo
 from minikafka.course.contents import contents
-from minikafka.course.shown import shown
+from minikafka.course.publishing.pictures_of_lessons import shown
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
 from tests.browser.jupyter import Lesson, jupyter_lab

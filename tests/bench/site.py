@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from minikafka.course import site
+from minikafka.course.publishing import site
 from tests.bench.pictures import CLICK, CLICKS
 from tests.browser.site import MEGABYTE, SUB_PATH, Tab, playground, served, size
 from tests.chromium import running_chromium

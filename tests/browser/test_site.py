@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Error as PlaywrightError
 
-from minikafka.course import site
 from minikafka.course.lessons import solutions
+from minikafka.course.publishing import site
 from tests.browser.jupyter import AXE
 from tests.browser.site import MEGABYTE, SUB_PATH, Notebook, Tab, playground, served, size
 from tests.chromium import running_chromium

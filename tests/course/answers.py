@@ -2,8 +2,9 @@
 
 from minikafka.clients.partitioners import murmur2
 from minikafka.clients.structs import OffsetAndMetadata
-from minikafka.course import checks, lessons
-from minikafka.course.transaction_runs import TillBusy
+from minikafka.course import lessons
+from minikafka.course.experiments.lesson_13_runs import TillBusy
+from minikafka.course.judging import checks
 from minikafka.faults import Crash, Freeze
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from minikafka import lesson, predict
 from minikafka.course import cards
-from minikafka.course.verdicts import Verdict
+from minikafka.course.judging.verdicts import Verdict
 
 
 @pytest.fixture(autouse=True)

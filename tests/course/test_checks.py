@@ -6,7 +6,16 @@ import threading
 
 import pytest
 
-from minikafka.course.checks import SCENARIOS, Exercise, Rung, examine, faults_for, is_stub, number, whole_number
+from minikafka.course.judging.checks import (
+    SCENARIOS,
+    Exercise,
+    Rung,
+    examine,
+    faults_for,
+    is_stub,
+    number,
+    whole_number,
+)
 from minikafka.faults import Crash, Cut, Freeze
 
 

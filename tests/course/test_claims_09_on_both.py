@@ -10,7 +10,7 @@ import pytest
 from kafka.errors import KafkaTimeoutError, NotEnoughReplicasError
 
 from minikafka.cluster.metadata import Partition
-from minikafka.course.replica_runs import line
+from minikafka.course.experiments.lesson_09_runs import line
 from tests.clients.brokers import until
 from tests.course.processes import BOTH, running, sent
 

@@ -259,7 +259,7 @@ def test_one_broker_leads_many_partitions(topic):
 def test_librdkafka_hashes_keys_otherwise_than_java_does_and_agrees_for_one_in_three(topic, bootstrap):
     from confluent_kafka import Producer
 
-    from minikafka.course.other_clients import librdkafka
+    from minikafka.course.experiments.lesson_02_partitioners import librdkafka
 
     name, went = topic(partitions=3), {}
 

@@ -1,6 +1,6 @@
 """A measured curve: a figure for those who see it, the numbers for everybody."""
 
-from minikafka.course.curves import Curve
+from minikafka.course.experiments.curves import Curve
 
 CURVE = Curve("Waits", "linger_ms", [0, 5], "ms", {"near": [4.5, 7.04], "far": [57, 51]})
 

@@ -7,7 +7,7 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import demo
-from minikafka.theatre.rebalance_time import lasted_ms
+from minikafka.theatre.pictures.rebalance_time import lasted_ms
 from tests.theatre import groups
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.clients.structs import TopicPartition
-from minikafka.course import from_trace
-from minikafka.course.group_runs import start_members
+from minikafka.course.experiments import from_trace
+from minikafka.course.experiments.lesson_05_runs import start_members
 
 
 def grown():

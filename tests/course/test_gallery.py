@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.course import gallery
 from minikafka.course.contents import contents
 from minikafka.course.predictions import explained
-from minikafka.course.shown import Shown, leading_to_pictures, shown
+from minikafka.course.publishing import gallery
+from minikafka.course.publishing.pictures_of_lessons import Shown, leading_to_pictures, shown
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
 from tests.chromium import running_chromium

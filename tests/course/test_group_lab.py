@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.course import connect
-from minikafka.course.group_lab import GroupLab
+from minikafka.course.experiments.lesson_05_real import GroupLab
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,15 @@
 import pytest
 
 from minikafka import Cluster
-from minikafka.course.group_runs import afterwards, gone, pay_with, sell, shares, start_members, worst_wait_ms
+from minikafka.course.experiments.lesson_05_runs import (
+    afterwards,
+    gone,
+    pay_with,
+    sell,
+    shares,
+    start_members,
+    worst_wait_ms,
+)
 from minikafka.faults import Freeze
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 from minikafka import Cluster
 from minikafka.coordinators.classic_state import DEAD, TRANSITIONS
-from minikafka.course.group_states import group_states
+from minikafka.course.experiments.lesson_05_states import group_states
 from minikafka.theatre.drawing import text_width
 
 

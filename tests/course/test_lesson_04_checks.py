@@ -8,8 +8,9 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
-from minikafka.course import editions, lessons, lives
-from minikafka.course.delivery_runs import Payments
+from minikafka.course import editions, lessons
+from minikafka.course.experiments.lesson_04_runs import Payments
+from minikafka.course.judging import killed_programs
 from minikafka.faults import Crash, Lose
 from minikafka.server.embedded import Served
 from tests.course.answers import solution, verdict
@@ -143,7 +144,7 @@ def test_a_right_consumer_is_right_however_it_is_written(answer):
 def test_it_is_killed_around_every_effect_and_every_commit():
     rung = LESSON.exercise_1().rungs[1]
     moments = {moment for _, (moment,) in rung.cases.values()}
-    calls = lives.run(SOLUTION, LESSON.SIX[:3]).lives[0]
+    calls = killed_programs.run(SOLUTION, LESSON.SIX[:3]).lives[0]
     assert calls.count("add") == calls.count("commit") == 3
     assert {(m.name, m.nth, m.when) for m in moments} == set(
         itertools.product(("add", "commit"), (1, 2, 3), ("before", "after"))
@@ -227,7 +228,7 @@ def test_the_smallest_schedule_is_a_line_to_paste_and_a_picture_to_play():
 
 def test_a_new_life_remembers_nothing_that_the_old_one_kept_outside_its_function():
     assert not SEEN
-    lives.run(remembers_outside, LESSON.SIX, [lives.Moment("after", "add", 1)])
+    killed_programs.run(remembers_outside, LESSON.SIX, [killed_programs.Moment("after", "add", 1)])
     assert not SEEN and remembers_in_a_default.__defaults__ == ([],)
 
 

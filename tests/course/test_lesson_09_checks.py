@@ -7,7 +7,8 @@ import pytest
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
-from minikafka.course import lessons, replica_runs
+from minikafka.course import lessons
+from minikafka.course.experiments import lesson_09_runs
 from tests.course.answers import solution, verdict
 
 checks = lessons.lesson("09")._module
@@ -105,20 +106,20 @@ def at_the_end(history, step):
 
 def test_what_the_exercise_calls_gone_is_what_no_consumer_gets():
     plan = solution("09", 2, "plan")
-    cluster = replica_runs.five_orders(plan, acks=1)
-    assert replica_runs.lost(cluster) == ["order 1"]
-    assert "order 1" not in replica_runs.read(cluster) and "order 1" in replica_runs.acknowledged(cluster)
+    cluster = lesson_09_runs.five_orders(plan, acks=1)
+    assert lesson_09_runs.lost(cluster) == ["order 1"]
+    assert "order 1" not in lesson_09_runs.read(cluster) and "order 1" in lesson_09_runs.acknowledged(cluster)
 
 
 def test_with_acks_all_none_of_the_plans_loses_an_order():
-    assert replica_runs.search("all", min_insync_replicas=2) == []
-    assert [len(plan) for plan in replica_runs.search(1)] == [2, 2, 2, 2]
+    assert lesson_09_runs.search("all", min_insync_replicas=2) == []
+    assert [len(plan) for plan in lesson_09_runs.search(1)] == [2, 2, 2, 2]
 
 
 def test_the_controllers_of_the_check_differ_and_broker_1_leads():
     controllers = set()
     for seed in checks.SEEDS:
-        cluster = replica_runs.three_brokers(seed)
-        assert replica_runs.partition_of(cluster).replicas == (1, 2, 3)
+        cluster = lesson_09_runs.three_brokers(seed)
+        assert lesson_09_runs.partition_of(cluster).replicas == (1, 2, 3)
         controllers.add([event.node for event in cluster.trace if event.kind == "ControllerElected"][-1])
     assert len(controllers) == 3

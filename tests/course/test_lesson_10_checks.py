@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from minikafka.course.failover_runs import end_of, kept_by_epochs, to_the_high_watermark, two_restarts
+from minikafka.course.experiments.lesson_10_runs import end_of, kept_by_epochs, to_the_high_watermark, two_restarts
 from minikafka.course.lessons import lesson
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.epochs import LeaderEpochs

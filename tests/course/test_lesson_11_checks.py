@@ -3,8 +3,8 @@
 import pytest
 
 from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.course.experiments.lesson_11_runs import five_brokers, image_of, metadata_log
 from minikafka.course.lessons import lesson
-from minikafka.course.quorum_runs import five_brokers, image_of, metadata_log
 from tests.course.answers import solution, verdict
 
 CHECKS = lesson("11")._module

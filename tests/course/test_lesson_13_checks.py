@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import lessons
-from minikafka.course.transaction_runs import Schedule, TillBusy, bill, copied
+from minikafka.course.experiments.lesson_13_runs import Schedule, TillBusy, bill, copied
 from tests.course.answers import solution, verdict
 
 CHECKS = lessons.lesson("13")._module

@@ -2,8 +2,8 @@
 
 import pytest
 
-from minikafka.course import settings_runs
-from minikafka.course.edge_runs import Accounts, Tables
+from minikafka.course.experiments import lesson_14_settings
+from minikafka.course.experiments.lesson_14_runs import Accounts, Tables
 from tests.course.answers import solution, verdict
 
 
@@ -16,8 +16,8 @@ def test_the_settings_of_the_solution_are_right_on_every_rung_and_on_days_that_n
     settings = solution("14", 2, "my_settings")
     said = verdict("14", 2, settings)
     assert said.right and len(said.lines) == 4, said
-    for kind in settings_runs.KINDS:
-        day = settings_runs.a_day(*settings, kind, seed=11)
+    for kind in lesson_14_settings.KINDS:
+        day = lesson_14_settings.a_day(*settings, kind, seed=11)
         assert (day.lost, day.twice, day.overtaken) == ([], [], None), day
         assert not day.failed or kind == "no way out", day
 

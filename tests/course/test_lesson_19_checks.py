@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.course.sink_runs import Bank, write_once
+from minikafka.course.experiments.lesson_19_sinks import Bank, write_once
 from tests.course.answers import solution, verdict
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minikafka.course.state_runs import solved
+from minikafka.course.experiments.lesson_20_runs import solved
 from tests.course.answers import verdict
 
 pytestmark = pytest.mark.spark  # the solutions import PySpark; no session is started

@@ -4,7 +4,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.course import levers
-from minikafka.course.lag_runs import fast
+from minikafka.course.experiments.lesson_07_runs import fast
 from minikafka.theatre.drawing import WIDE
 from tests.simulation.replication_schedules import QUICK
 

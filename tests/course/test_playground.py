@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from minikafka.course import playground
-from minikafka.course.shop import MORE_PROTOCOLS
+from minikafka.course.experiments.shop import MORE_PROTOCOLS
+from minikafka.course.publishing import playground
 
 FREEZE = [8000, "freeze", "consumer A"]
 
@@ -98,6 +98,6 @@ def test_a_link_that_makes_no_sense_is_answered_in_a_sentence(question, why):
 def test_it_needs_neither_a_kernel_nor_ipywidgets():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['ipywidgets', 'IPython', 'nbformat', 'kafka'])); "
-        "from minikafka.course.playground import answer; assert 'error' not in answer('{}')[:9]"
+        "from minikafka.course.publishing.playground import answer; assert 'error' not in answer('{}')[:9]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

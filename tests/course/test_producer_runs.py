@@ -1,7 +1,7 @@
 """What lesson 03 asks of a producer's trace."""
 
 from minikafka import Cluster
-from minikafka.course.producer_runs import after_the_loss, heard_after, heard_and_written, how_often
+from minikafka.course.experiments.lesson_03_runs import after_the_loss, heard_after, heard_and_written, how_often
 from minikafka.faults import Lose
 
 

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from minikafka.coordinators.assignors import assign_sticky
-from minikafka.course.rebalance_runs import (
+from minikafka.course.experiments.lesson_06_runs import (
     NEWCOMER_MS,
     busy_group,
     gap,

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from minikafka.course import site_address
-from minikafka.course.site import linked
+from minikafka.course.publishing import site_address
+from minikafka.course.publishing.site import linked
 
 
 def test_both_link_to_the_address_that_is_configured():

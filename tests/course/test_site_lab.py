@@ -8,7 +8,7 @@ pytest.importorskip("nbformat")
 import nbformat
 
 from minikafka.course.contents import contents
-from minikafka.course.site_lab import INSTEAD, NEITHER_TCP_NOR_JAVA, without_tcp
+from minikafka.course.publishing.site_lab import INSTEAD, NEITHER_TCP_NOR_JAVA, without_tcp
 
 
 def cells(number):
@@ -30,7 +30,7 @@ def test_a_cell_that_needs_tcp_prints_what_it_is_stored_with(number, name, print
 
 @pytest.mark.parametrize("number", [number for number in NEITHER_TCP_NOR_JAVA if number in contents()])
 def test_no_cell_that_a_tab_runs_uses_a_client_of_another_library(number):
-    roots = ("kafka", "subprocess", "pyspark", "minikafka.server", "minikafka.course.failover_live")
+    roots = ("kafka", "subprocess", "pyspark", "minikafka.server", "minikafka.course.experiments.lesson_10_real")
     used = [line for source in cells(number).values() for line in source.splitlines()
             if line.startswith(tuple(f"{word} {root}" for word in ("import", "from") for root in roots))]  # fmt: skip
     assert used == []

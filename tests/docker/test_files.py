@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 import tasks
-from minikafka.course import compose, spark
+from minikafka.course import spark
+from minikafka.course.clusters import compose
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"

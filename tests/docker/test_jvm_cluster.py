@@ -15,9 +15,10 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource
 from kafka.errors import KafkaError
 
-from minikafka.course import compose, connect
+from minikafka.course import connect
+from minikafka.course.clusters import compose
+from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
 from minikafka.course.contents import contents
-from minikafka.course.jvm_cluster import JvmCluster, NotStarted, is_taken, knows_all
 from tests.kafka import an_address, java_missing, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS

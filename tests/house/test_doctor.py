@@ -16,7 +16,7 @@ from minikafka.server.embedded import Served
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
-    monkeypatch.setattr(doctor.asking, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(doctor.reachable, "PATIENCE_SECONDS", 60.0)
 
 
 def test_this_machine_can_run_the_lessons_without_spark(capsys):
@@ -167,7 +167,7 @@ def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(thr
     with Served() as kafka:
         three[:] = [kafka.bootstrap]
         assert "MINIKAFKA_BOOTSTRAP=jvm uses it" in fact(doctor._three_ports).found
-    monkeypatch.setattr(doctor.asking, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(doctor.reachable, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         three[:] = [f"127.0.0.1:{port}"]
@@ -216,6 +216,6 @@ def test_what_is_no_kafka_is_not_taken_for_one():
 
         thread = threading.Thread(target=answer)
         thread.start()
-        assert doctor.asking.brokers(address) is None
+        assert doctor.reachable.brokers(address) is None
         thread.join()
-    assert doctor.asking.brokers("nonsense") is None
+    assert doctor.reachable.brokers("nonsense") is None

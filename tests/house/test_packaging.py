@@ -76,7 +76,7 @@ def test_the_package_ships_the_files_that_are_not_python(suffix):
 
 
 def test_python_in_the_browser_reads_all_files_of_the_package():
-    from minikafka.course.site_python import shipped
+    from minikafka.course.publishing.site_python import shipped
 
     git = ["git", "ls-files", "minikafka", ":!*/py.typed"]
     listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()

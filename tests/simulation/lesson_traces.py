@@ -8,7 +8,7 @@ import io
 import json
 
 from minikafka.course.contents import contents
-from minikafka.course.shown import shown
+from minikafka.course.publishing.pictures_of_lessons import shown
 from minikafka.simulation.cluster import Cluster
 
 LESSONS = ("00", "01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "13", "14")

@@ -23,7 +23,7 @@ from typing import Protocol
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from minikafka.course.jvm_cluster import JvmCluster
+from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides
 from tests.clients.test_confluent_kafka import finish

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from minikafka.course import event_time, lessons
+from minikafka.course import lessons
 from minikafka.course.connect import Connection
-from minikafka.course.event_time import ORDERS, RECORDED, dropped, in_state, run, watch
+from minikafka.course.experiments import lesson_18_event_time
+from minikafka.course.experiments.lesson_18_event_time import ORDERS, RECORDED, dropped, in_state, run, watch
 from minikafka.course.spark import Lab
 from tests.theatre.test_watermark import COMPLETE, DROPPED, LATE, UPDATE
 
@@ -24,7 +25,8 @@ def lab(spark, bootstrap):
 
 def sent(lab, topic, minutes, partition=0):
     """Orders placed at these minutes, named by their minute."""
-    records = [event_time._record((f"o-{minute}", minute), 0)._replace(partition=partition) for minute in minutes]
+    made = [lesson_18_event_time._record((f"o-{minute}", minute), 0) for minute in minutes]
+    records = [record._replace(partition=partition) for record in made]
     lab.send(topic, records)
 
 
@@ -117,7 +119,7 @@ def test_exercise_1s_rule_is_sparks(lab):
 
 def test_a_lever_of_the_picture_lets_spark_run_again_and_knows_what_it_has_seen(lab):
     pytest.importorskip("ipywidgets")
-    live = event_time.levers(lab, RECORDED)
+    live = lesson_18_event_time.levers(lab, RECORDED)
     first = live.picture.digest
     live.press("H")
     assert live.picture.scenes[-1]["space"]["dropped"] == 1

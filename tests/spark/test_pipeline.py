@@ -14,10 +14,10 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaConnectionError
 
 from minikafka.__main__ import parser
-from minikafka.course import pipeline
 from minikafka.course.data import dataset
-from minikafka.course.pipeline import Arrived, compared
-from minikafka.course.pipeline_truth import NO_ACCOUNT, Truth, truth
+from minikafka.course.pipeline.command import Arrived, compared
+from minikafka.course.pipeline.command import command as pipeline
+from minikafka.course.pipeline.truth import NO_ACCOUNT, Truth, truth
 from minikafka.server.embedded import Served
 from tests.kafka import ApacheKafka, free_ports
 
@@ -145,7 +145,7 @@ def test_ctrl_c_ends_the_job_and_all_that_it_has_started(tmp_path):
         "import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # who runs the tests may ignore it
         "from minikafka.__main__ import main\n"
-        "from minikafka.course import pipeline\n"
+        "from minikafka.course.pipeline.command import command as pipeline\n"
         "job = 'import os, sys; print(os.getpid(), flush=True); sys.stdin.read()'\n"
         "pipeline.Job.command = lambda self: [sys.executable, '-c', job]\n"
         "sys.exit(main(['pipeline', '--count', '20']))\n"

@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from minikafka.course.checkpoint_watch import KILLED, RECORDED, watch
 from minikafka.course.data import dataset
-from minikafka.course.sink_runs import (
+from minikafka.course.experiments.lesson_19_checkpoints import KILLED, RECORDED, watch
+from minikafka.course.experiments.lesson_19_sinks import (
     Bank,
     Moment,
     balances_of,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.course import compose, spark
+from minikafka.course import spark
+from minikafka.course.clusters import compose
 from minikafka.server.embedded import Served
 from tests.kafka import free_ports
 

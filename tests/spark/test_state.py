@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from minikafka.course.experiments.lesson_20_runs import ROCKSDB, as_clock, click, clicks, run, solved
 from minikafka.course.spark import Lab, patiently
-from minikafka.course.state_runs import ROCKSDB, as_clock, click, clicks, run, solved
 
 pytestmark = pytest.mark.spark
 
@@ -152,7 +152,7 @@ def test_a_time_to_live_is_refused_with_event_time(on_minikafka, spark, kafka, l
 
 def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(on_minikafka, spark, kafka, lab):
     """Out of order, late, too late: the same rows in the same micro-batch, and the same state in the end."""
-    from minikafka.course import micro_batches
+    from minikafka.course.judging import micro_batches
     from minikafka.course.lessons import lesson
 
     checks, source = lesson("20")._module, random.Random(7)

@@ -3,7 +3,7 @@
 from functools import cache
 
 from minikafka.course.contents import Asked, contents
-from minikafka.course.shown import Shown, leading_to_pictures, shown
+from minikafka.course.publishing.pictures_of_lessons import Shown, leading_to_pictures, shown
 from minikafka.prediction import Prediction
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.picture import Picture

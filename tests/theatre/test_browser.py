@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from minikafka.course.checkpoint_watch import RECORDED
+from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up

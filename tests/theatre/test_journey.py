@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE, text_width
-from minikafka.theatre.log import last_lines
+from minikafka.theatre.pictures.log import last_lines
 from minikafka.trace import HOUR_MS
 from tests.theatre.test_log import scene, shapes
 from tests.theatre.traces import Story, alice, long_log, retention

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from minikafka.course import gallery
 from minikafka.course.contents import contents
 from minikafka.course.predictions import explained
+from minikafka.course.publishing import gallery
 from minikafka.theatre.picture import Picture
 from tests.theatre.lessons import (
     LESSONS,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minikafka.course.checkpoint_watch import RECORDED, Seen
+from minikafka.course.experiments.lesson_19_checkpoints import RECORDED, Seen
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
 

@@ -20,7 +20,7 @@ pytest.importorskip("ipywidgets")
 @pytest.fixture
 def live(monkeypatch):
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.course.live_run import LiveRun
+    from minikafka.course.levers.on_stage import LiveRun
 
     seen = []
 

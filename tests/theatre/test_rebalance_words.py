@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 
 from minikafka.course import demo
-from minikafka.course.rebalance_runs import newcomer
+from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
-from minikafka.theatre.rebalance_time import lasted_ms, seconds
+from minikafka.theatre.pictures.rebalance_time import lasted_ms, seconds
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory
 from tests.theatre.test_rebalance import A, B, C, member, scene, texts

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 from minikafka import Cluster, theatre
-from minikafka.course import hooks
+from minikafka.course.publishing import title_pictures
 from minikafka.faults import Lose
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
@@ -23,7 +23,7 @@ SENTENCE = ("why", "message")  # what an event says in English
 def hook_runs():
     """(picture, trace, options) of the pictures at the top of the lessons: simulated runs, of every kind of picture."""
     runs, make = {}, theatre.picture
-    for number, draw in hooks.HOOKS.items():
+    for number, draw in title_pictures.HOOKS.items():
 
         def record(name, trace, number=number, **options):
             runs[f"lesson {number}"] = name, list(trace), options

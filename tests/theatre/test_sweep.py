@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minikafka.course.delivery_runs import killed_at, sweep
+from minikafka.course.experiments.lesson_04_runs import killed_at, sweep
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
 

@@ -7,7 +7,7 @@ import pytest
 from minikafka.coordinators.transaction_states import STEPS
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW
-from minikafka.theatre.transaction import STATES
+from minikafka.theatre.pictures.transaction import STATES
 from minikafka.trace import Event
 from tests.chromium import running_chromium
 from tests.theatre import replicas, transactions

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from minikafka import predict
-from minikafka.course.event_time import ORDERS, RECORDED, Batch, Seen, later, trace
+from minikafka.course.experiments.lesson_18_event_time import ORDERS, RECORDED, Batch, Seen, later, trace
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.chromium import running_chromium
 
@@ -130,7 +130,7 @@ def test_it_is_drawn_anew_from_its_json():
 def live(monkeypatch):
     pytest.importorskip("ipywidgets")
     monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
-    from minikafka.course.live_watermark import WatermarkLive
+    from minikafka.course.levers.watermark import WatermarkLive
 
     asked_for = []
 

@@ -1,7 +1,7 @@
 """Lesson 13: receipts of orders, each once, in transactions."""
 
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
-from minikafka.course.transaction_runs import TillBusy
+from minikafka.course.experiments.lesson_13_runs import TillBusy
 from tests.course.wrong_answers import Answers
 
 ANSWERS = Answers()

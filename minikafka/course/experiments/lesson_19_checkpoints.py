@@ -1,0 +1,111 @@
+"""A Spark query watched where it leaves its traces: its checkpoint folder and its sink, look by look.
+
+    seen = watch(writer, sink, [Moment(1, "after")], bank, checkpoint)
+    seen.play()
+
+Each look says which files are new: nothing is told that does not stand on the disk or in the bank.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka import theatre
+from minikafka.course.experiments.lesson_19_sinks import Bank, Moment, Sink, checkpoint_of, life
+from minikafka.trace import Event
+
+STEP_MS = 1000  # between two looks, in the picture: how long Spark took differs from run to run
+
+Fact = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was found, in order."""
+
+    facts: tuple[Fact, ...]
+
+    def trace(self) -> list[Event]:
+        """As events for the picture."""
+        return [
+            Event(("Spark", number), number * STEP_MS, "Spark", kind, None, detail)
+            for number, (kind, detail) in enumerate(self.facts, 1)
+        ]
+
+    def play(self, prediction: Any = None, **options: Any) -> Any:
+        return theatre.picture("micro-batch", self.trace(), prediction=prediction, **options)
+
+
+def watch(writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank, checkpoint: str) -> Seen:
+    """A life of the query for each moment, and one that nobody ends, all of them watched."""
+    watcher = _Watcher(bank, checkpoint)
+    for number, moment in enumerate((*moments, None), 1):
+        watcher.tell("QueryStarted", life=number)
+        life(writer, watcher.around(sink), moment, bank)
+        watcher.look()
+        if moment is not None:
+            watcher.tell("QueryDied", life=number)
+    return Seen(tuple(watcher.facts))
+
+
+class _Watcher:
+    def __init__(self, bank: Bank, checkpoint: str) -> None:
+        self.bank, self.checkpoint = bank, checkpoint
+        self.facts: list[Fact] = []
+        self.planned: dict[int, int] = {}  # micro-batch -> offsets up to its end, in the sum of all partitions
+        self.committed: set[int] = set()
+
+    def tell(self, kind: str, **detail: Any) -> None:
+        self.facts.append((kind, detail))
+
+    def look(self) -> None:
+        """Tells what is new in the checkpoint: a commit is older than the next plan."""
+        offsets, commits = checkpoint_of(self.checkpoint)
+        for number in sorted(offsets):
+            if number not in self.planned:
+                self.planned[number] = sum(offsets[number].values())
+                begins = self.planned.get(number - 1, 0)
+                self.tell("PlanWritten", batch=number, records=self.planned[number] - begins)
+            if number in commits - self.committed:
+                self.committed.add(number)
+                self.tell("BatchCommitted", batch=number)
+
+    def around(self, sink: Sink) -> Sink:
+        """The sink; what it left in the bank is told, even if it dies in the middle."""
+
+        def watched(frame: Any, batch_id: int) -> None:
+            self.look()
+            had, whole = len(self.bank), False
+            try:
+                sink(frame, batch_id)
+                whole = True
+            finally:
+                self.tell("RowsWritten", batch=batch_id, rows=len(self.bank) - had, whole=whole)
+
+        return watched
+
+
+# Three kills, each between two other steps, with a sink that appends: tests/spark/test_spark_sinks.py has Spark do it.
+KILLED = (Moment(1, "after"), Moment(1, "in"), Moment(2, "before"))
+RECORDED = Seen(
+    (
+        ("QueryStarted", {"life": 1}),
+        ("PlanWritten", {"batch": 0, "records": 79}),
+        ("RowsWritten", {"batch": 0, "rows": 79, "whole": True}),
+        ("BatchCommitted", {"batch": 0}),
+        ("PlanWritten", {"batch": 1, "records": 78}),
+        ("RowsWritten", {"batch": 1, "rows": 78, "whole": True}),
+        ("QueryDied", {"life": 1}),
+        ("QueryStarted", {"life": 2}),
+        ("RowsWritten", {"batch": 1, "rows": 39, "whole": False}),
+        ("QueryDied", {"life": 2}),
+        ("QueryStarted", {"life": 3}),
+        ("RowsWritten", {"batch": 1, "rows": 78, "whole": True}),
+        ("BatchCommitted", {"batch": 1}),
+        ("PlanWritten", {"batch": 2, "records": 43}),
+        ("QueryDied", {"life": 3}),
+        ("QueryStarted", {"life": 4}),
+        ("RowsWritten", {"batch": 2, "rows": 43, "whole": True}),
+        ("BatchCommitted", {"batch": 2}),
+    )
+)

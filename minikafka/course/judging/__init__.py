@@ -1,0 +1,13 @@
+"""Whether an answer to an exercise is right.
+
+`notebooks/checks/lesson_NN.py` says what must hold; this room tries the learner's
+answer on it. checks.py runs named edge cases first, then random ones from a seed, and
+shows the smallest that breaks the answer; verdicts.py is what the learner reads.
+
+The answer is somebody else's program, so it never runs bare: guard.py hands it copies
+and notices what it changes, watchdog.py ends it when it goes on for ever,
+another_process.py runs it where `hash()` gives other numbers. The rest are worlds to
+put an answer into: a consumer group as data (group_cases.py), a program that is
+killed at each of its calls (killed_programs.py), Spark's micro-batches without Spark
+(micro_batches.py).
+"""

@@ -1,0 +1,182 @@
+"""The learner's code behind a guard, so that no check has to think of it.
+
+Each call of it gets copies of the arguments, and is told on when it changes them; its clock runs; what it raises is
+known to be its own and not the check's; and what it yields is read to the end there and then.
+"""
+
+import copy
+import functools
+import inspect
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from minikafka.course.judging.watchdog import Watchdog
+
+_MOST_YIELDED = 100_000
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_DUNDERS = ("iter", "next", "contains", "len", "getitem", "enter", "exit")
+
+
+class Guard:
+    """raised: the last thing that the learner's code raised. changed: what it did to its arguments, in a line."""
+
+    def __init__(self, watchdog: Watchdog) -> None:
+        self.watchdog = watchdog
+        self.raised: BaseException | None = None
+        self.changed: str | None = None
+
+    def around(self, answer: Any) -> Any:
+        """A function, or a class whose objects are guarded too; data comes back as it is."""
+        if not callable(answer):
+            return answer
+        if inspect.isclass(answer):
+            return lambda *args, **kwargs: _Guarded(self, self.call(answer, args, kwargs))
+
+        @functools.wraps(answer)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return self.call(answer, args, kwargs)
+
+        guarded.guard = self  # type: ignore[attr-defined]
+        return guarded
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] = {}) -> Any:
+        """What the learner's function returns, with all iterators read."""
+        theirs = [_copied(value) for value in (*args, *kwargs.values())]
+        try:
+            with self.watchdog.theirs():
+                found = settled(function(*theirs[: len(args)], **dict(zip(kwargs, theirs[len(args) :], strict=True))))
+        except BaseException as error:
+            self.raised = error
+            raise
+        for place, (before, after) in enumerate(zip((*args, *kwargs.values()), theirs, strict=True)):
+            if before is not after and before != after and self.changed is None:
+                name = _names(function, args, kwargs)[place]
+                self.changed = f"it changed its argument {name}, which is the caller's: {before!r} became {after!r}."
+        return found
+
+    def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A program of a cluster: what it raises is its own, and its clock rests while it is in calls of its clients.
+
+        Each run gets its clients anew (see `Lent`): nothing it hangs onto them outlives it.
+        """
+
+        @functools.wraps(function)
+        def run(*clients: Any) -> Any:
+            lent = [Lent(client, self.watchdog) for client in clients]
+            try:
+                with self.watchdog.theirs():
+                    return function(*lent)
+            except BaseException as error:
+                self.raised = error
+                raise
+
+        return run
+
+
+class Lent:
+    """One of our objects in the hands of the learner's program. What is set on it stays on it."""
+
+    def __init__(self, thing: Any, watchdog: Watchdog) -> None:
+        self.__dict__["_lent"] = thing, watchdog
+
+    def __getattr__(self, name: str) -> Any:
+        thing, watchdog = self._lent
+        found = getattr(thing, name)
+        if not callable(found):
+            return found
+
+        @functools.wraps(found)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with watchdog.ours():
+                return found(*args, **kwargs)
+
+        return call
+
+
+def _passes_on(name: str) -> Callable[..., Any]:
+    def call(self: Lent, *args: Any) -> Any:
+        thing, watchdog = self._lent
+        with watchdog.ours():
+            found = getattr(thing, name)(*args)
+        return self if found is thing else found
+
+    return call
+
+
+for _dunder in _DUNDERS:
+    setattr(Lent, f"__{_dunder}__", _passes_on(f"__{_dunder}__"))
+
+
+class _Guarded:
+    """An object of the learner's class: its methods are guarded."""
+
+    def __init__(self, guard: Guard, thing: Any) -> None:
+        self.__dict__["_guarded"] = guard, thing
+
+    def __getattr__(self, name: str) -> Any:
+        guard, thing = self._guarded
+        try:
+            found = getattr(thing, name)
+        except AttributeError as error:
+            guard.raised = error
+            raise
+        return guard.around(found) if inspect.ismethod(found) or inspect.isfunction(found) else found
+
+
+def is_plain(value: Any) -> bool:
+    """Is it data through and through, which can be copied and compared?"""
+    if isinstance(value, Mapping):
+        return all(is_plain(key) and is_plain(value[key]) for key in value)
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return all(map(is_plain, value))
+    return isinstance(value, _PLAIN)
+
+
+def _copied(value: Any) -> Any:
+    """A copy where there is something to change in it."""
+    return value if isinstance(value, _PLAIN) or not is_plain(value) else copy.deepcopy(value)
+
+
+def _names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    """The parameters' names; numbers where the function doesn't tell."""
+    try:
+        known = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        known = []
+    places = [known[place] if place < len(known) else f"number {place + 1}" for place in range(len(args))]
+    return [*places, *kwargs]
+
+
+def settled(value: Any) -> Any:
+    """The value with every iterator in it read into a list."""
+    if isinstance(value, Iterator):
+        read = [settled(each) for each in itertools.islice(value, _MOST_YIELDED)]
+        if next(value, read) is not read:
+            raise OverflowError(f"more than {_MOST_YIELDED:,} values and no end")
+        return read
+    if type(value) in (list, tuple):
+        items = [settled(each) for each in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if type(value) is dict:
+        found = {key: settled(each) for key, each in value.items()}
+        return value if all(found[key] is value[key] for key in value) else found
+    return value
+
+
+def plain(value: Any) -> Any:
+    """One form for all that means the same: a tuple or a range is a list, a named tuple too, a Mapping is a dict."""
+    if isinstance(value, str | bytes | bytearray):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, Set):
+        return {_hashable(each) for each in value}
+    if isinstance(value, Sequence | deque):
+        return [plain(each) for each in value]
+    return value
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else value

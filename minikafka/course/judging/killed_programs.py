@@ -1,0 +1,278 @@
+"""A program that is killed again and again: what it has done in the end, for the checks of delivery.
+
+    found = run(pay, ["o-0", "o-1"], [Moment("after", "add", 1)])
+    found.twice, found.never, found.committed
+
+A life ends before or after an effect or a commit, or by an effect that fails; then the program is started again, with
+a memory as fresh as a new process has. To be killed just after a call and just before the next one is the same.
+"""
+
+import copy
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from minikafka import Cluster
+from minikafka.course.judging.guard import Guard
+
+QUIET_SECONDS, MOST_SECONDS = 2, 20
+EFFECTS = {"add": "add", "commit": "commit", "commit_async": "commit"}
+CONSEQUENCES = ("EffectWritten", "OffsetCommitted", "RecordsPolled")
+CONTAINERS = (list, dict, set, deque, types.SimpleNamespace)
+MEMBER = {
+    "group_id": "billing",
+    "client_id": "billing",
+    "group_instance_id": "billing",  # a static member has its partition back at once
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "heartbeat_interval_ms": 10_000,
+}
+
+
+class Moment(NamedTuple):
+    """A moment in one life of a program: "before" or "after" its n-th call of this name, counted from 1.
+
+    "in": an add that fails: it raises, and writes nothing. name "call" counts all blocking calls.
+    """
+
+    when: str
+    name: str
+    nth: int
+
+    def __str__(self) -> str:
+        if self.when == "in":
+            return f"add {self.nth} fails"
+        return f"killed {self.when} {self.name} {self.nth}"
+
+
+class PaymentsDown(Exception):
+    """What a failing add raises."""
+
+
+def around_each_effect(count: int) -> list[Moment]:
+    """Before and after each of so many adds, and each of so many commits."""
+    numbers = range(1, count + 1)
+    return [Moment(when, name, nth) for name in ("add", "commit") for nth in numbers for when in ("before", "after")]
+
+
+def run(
+    program: Callable[..., Any],
+    orders: Sequence[str],
+    moments: Iterable[Moment] = (),
+    topic: str = "orders",
+    guard: Guard | None = None,
+) -> "Outcome":
+    """The program pays the orders on a cluster; each moment ends a life, and it is started again.
+
+    moments: one a life; one that is never reached ends nothing. guard: the program is a learner's.
+    """
+    configs = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 1}
+    cluster = Cluster(seed=4, configs=configs)
+    cluster.create_topic(topic, partitions=1)
+    shop = cluster.producer(client_id="shop", enable_idempotence=False)
+    for order in orders:
+        shop.send(topic, key=order, value=value_of(order))
+    shop.flush()
+    consumer = cluster.consumer(topic, **MEMBER)
+    payments = cluster.table("payments")
+    process, life = as_a_process(program, guard), Life()
+
+    def watched(consumer: Any, payments: Any) -> Any:
+        return process(Watched(consumer, life), Watched(payments, life))
+
+    watched.__name__ = program.__name__
+    life.program = running = cluster.start(watched, consumer, payments)
+    lives: list[list[str]] = []
+    for moment in (*moments, None):
+        life.begins(moment)
+        try:
+            until_quiet(cluster, running, orders)
+        except Exception:
+            if not life.failed:
+                raise
+        lives.append(list(running.calls))
+        if running.state in ("crashed", "failed"):
+            cluster.restart(running)
+    return Outcome(cluster, orders, running, lives)
+
+
+def value_of(order: str) -> str:
+    """Each order has a value of its own."""
+    return f"{20 + int(order[2:])} euros"
+
+
+def until_quiet(cluster: Cluster, running: Any, orders: Sequence[str]) -> None:
+    """Until the program has ended, or nothing of consequence happens any more."""
+    seen = 0
+    for _ in range(MOST_SECONDS // QUIET_SECONDS):
+        cluster.run(seconds=QUIET_SECONDS)
+        before, seen = seen, sum(event.kind in CONSEQUENCES for event in cluster.trace)
+        done = {event.detail["key"] for event in cluster.trace if event.kind == "EffectWritten"} == set(orders)
+        if not running.alive or (done and seen == before) or (done and committed(cluster.trace) == len(orders)):
+            return
+
+
+def committed(trace: Any) -> int | None:
+    return next((event.detail["offset"] for event in reversed(trace) if event.kind == "OffsetCommitted"), None)
+
+
+class Life:
+    """What the program has called since it began to live, and the moment that ends it. failed: a call did."""
+
+    program: Any
+
+    def begins(self, moment: Moment | None) -> None:
+        self.moment, self.count, self.failed = moment, Counter[str](), False
+        if moment is not None and moment.name == "call":
+            self.program.crash_at_call = moment.nth
+
+    def before(self, name: str) -> None:
+        """It enters a call: kills it there, or lets the call fail."""
+        self.count[name] += 1
+        if self.moment is None:
+            return
+        when, what, nth = self.moment
+        if (when, what, nth) == ("before", name, self.count[name]):
+            self.ends_at_its_next_call()
+        elif (when, what, nth) == ("in", name, self.count[name]):
+            self.failed = True
+            raise PaymentsDown("payments is down for a moment, and nothing was written")
+
+    def after(self, name: str) -> None:
+        if self.moment == ("after", name, self.count[name]):
+            self.ends_at_its_next_call()
+
+    def ends_at_its_next_call(self) -> None:
+        self.program.crash_at_call = len(self.program.calls) + 1
+
+
+class Watched:
+    """A client that tells the life of its calls that have an effect."""
+
+    def __init__(self, client: Any, life: Life) -> None:
+        self._client, self._life = client, life
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name not in EFFECTS:
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._life.before(EFFECTS[name])
+            result = found(*args, **kwargs)
+            self._life.after(EFFECTS[name])
+            return result
+
+        return call
+
+    def __iter__(self) -> Any:
+        return iter(self._client)
+
+    def __next__(self) -> Any:
+        return next(self._client)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._client
+
+    def __len__(self) -> int:
+        return len(self._client)
+
+
+class Outcome:
+    """What a run has led to. lives: the calls of each life by name. written: (order, value), in order of writing."""
+
+    def __init__(self, cluster: Cluster, orders: Sequence[str], running: Any, lives: list[list[str]]) -> None:
+        self.orders, self.end = list(dict.fromkeys(orders)), len(orders)
+        self.ended, self.lives = running.state == "ended", lives
+        self.trace, self.seed = cluster.trace, cluster.seed
+        effects = [event.detail for event in self.trace if event.kind == "EffectWritten"]
+        self.written = [effect["key"] for effect in effects]
+        self.values = {effect["key"]: effect["value"] for effect in effects}
+        self.committed = committed(self.trace)
+        cluster.close()
+
+    @property
+    def never(self) -> list[str]:
+        return [order for order in self.orders if order not in self.written]
+
+    @property
+    def twice(self) -> list[str]:
+        return [order for order, times in Counter(self.written).items() if times > 1]
+
+    def picture(self) -> Any:
+        from minikafka.theatre import picture
+
+        return picture("commit", self.trace, seed=self.seed, table="payments")
+
+
+def as_a_process(program: Callable[..., Any], guard: Guard | None) -> Callable[..., Any]:
+    """The program with a memory of its own: what it and its helpers keep outside their functions is as at first in
+    every new life.
+    """
+    if not isinstance(program, types.FunctionType):
+        return guard.program(program) if guard else program
+    functions, named, outside = _reached(program)
+    first = [(each.__defaults__, each.__kwdefaults__, cells(each), vars(each)) for each in functions], outside
+    first = _copied(first)
+
+    def process(*clients: Any) -> Any:
+        kept, values = _copied(first)
+        memory = {**program.__globals__, **values}
+        born = []
+        for each, (defaults, by_keyword, closed_over, attributes) in zip(functions, kept, strict=True):
+            closure = None if each.__closure__ is None else tuple(map(types.CellType, closed_over))
+            again = types.FunctionType(each.__code__, memory, each.__name__, defaults, closure)
+            again.__kwdefaults__ = by_keyword
+            vars(again).update(attributes)
+            born.append(again)
+        memory.update({name: born[functions.index(each)] for name, each in named.items()})
+        return (guard.program(born[0]) if guard else born[0])(*clients)
+
+    return process
+
+
+def _reached(
+    program: types.FunctionType,
+) -> tuple[list[types.FunctionType], dict[str, types.FunctionType], dict[str, Any]]:
+    """The program and the functions that it may call; these by name; and what they name that holds something."""
+    functions, named, outside = [program], {}, {}
+    for function in functions:  # grows meanwhile
+        for name in _names(function.__code__):
+            found = program.__globals__.get(name)
+            if isinstance(found, types.FunctionType) and found.__globals__ is program.__globals__:
+                named[name] = found
+                functions += [] if found in functions else [found]
+            elif isinstance(found, CONTAINERS) or type(found).__module__ == program.__module__:
+                outside[name] = found
+    return functions, named, outside
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Those of functions within it, too."""
+    inside = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inside))
+
+
+def _copied(kept: Any) -> Any:
+    """A copy of all that can be copied, in which what was one thing stays one."""
+    try:
+        return copy.deepcopy(kept)
+    except Exception:  # something of the learner's that can't be: it stays what it is
+        return kept
+
+
+def cells(program: types.FunctionType) -> list[Any]:
+    return [cell.cell_contents for cell in program.__closure__ or ()]
+
+
+def ended_by(moments: Sequence[Moment], lives: Sequence[Sequence[str]]) -> list[str]:
+    """How each life ended, in words, and the calls before it."""
+    lines = []
+    for number, moment in enumerate(moments[: len(lives) - 1]):
+        calls = lives[number]
+        before = calls if moment.when == "in" else calls[:-1]
+        shown = " ".join(before[-4:])
+        end = f"killed before {calls[-1]}" if moment.name == "call" else moment
+        lines.append(f"life {number + 1}: {'... ' if len(before) > 4 else ''}{shown} | {end}".replace(":  |", ": |"))
+    return lines

@@ -1,0 +1,245 @@
+"""The picture at the top of a lesson, and of the README: SVG files in notebooks/pictures, made here and tested to be
+current.
+
+A lesson's says what the lesson is about to someone who only reads, and gives none of its predictions away.
+`python -m minikafka.course.publishing.title_pictures` writes them all.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from minikafka import Cluster
+from minikafka.course import demo
+from minikafka.course.experiments import lesson_18_event_time, lesson_19_checkpoints
+from minikafka.course.experiments.lesson_07_runs import start
+from minikafka.course.experiments.lesson_09_picture import three_copies
+from minikafka.course.experiments.lesson_10_picture import two_leaders
+from minikafka.course.experiments.lesson_11_picture import the_controller_is_dead
+from minikafka.course.experiments.lesson_13_picture import nobody_knows_how_it_ends
+from minikafka.course.experiments.lesson_14_picture import one_place_outside
+from minikafka.course.experiments.lesson_16_picture import three_brokers
+from minikafka.course.experiments.lesson_17_picture import a_query_that_has_stopped
+from minikafka.course.experiments.lesson_20_picture import who_notices_the_silence
+from minikafka.course.lessons import NOTEBOOKS
+from minikafka.theatre import picture, svg
+from minikafka.theatre.drawing import WIDE, Drawing
+from minikafka.theatre.picture import Picture
+
+PICTURES = NOTEBOOKS / "pictures"
+
+
+def hero() -> str:
+    """The README's: a consumer joins, and two protocols go on side by side."""
+    traces = [demo.rebalance(protocol, "C joins", seed=7) for protocol in ("range", "cooperative-sticky")]
+    names = ("eager", "cooperative")
+    beside = picture("rebalance", traces[0], beside=traces[1], names=names, since_ms=demo.SINCE_MS)
+    title = "Consumer C joins the group: who reads each partition meanwhile?"
+    return moving(beside, title, seconds=6, frames=40, since_ms=6000)
+
+
+def moving(shown: Picture, title: str, seconds: float, frames: int, since_ms: float) -> str:
+    """A moving SVG file's text: so many moments, even in virtual time from since_ms on, and the end held."""
+    times = [scene["at"] for scene in shown.scenes]
+    moments = [since_ms + (times[-1] - since_ms) * number / (frames - 1) for number in range(frames)]
+    steps = [max(bisect_right(times, ms) - 1, 0) for ms in moments] + [len(times) - 1] * (frames // 5)
+    drawn = [shown.drawings(WIDE)[step] for step in steps]
+    return _loop(drawn, title=title, alt=f"{shown.summary(shown.scenes[-1])}.", seconds=seconds)
+
+
+def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
+    """Several steps as one SVG file that goes round and round: no script, so that a README can show it. Each state of a
+    shape is there once, and a CSS animation shows it while its frames last; who wants no motion sees the last frame.
+    """
+    spans: list[tuple[int, int, str]] = []  # first frame, the one behind the last, element
+    for key in dict.fromkeys(key for frame in frames for key in frame.shapes):
+        begun, before = 0, ""
+        for number, now in enumerate([*(svg.in_light(key, f) if key in f.shapes else "" for f in frames), None]):
+            if now != before:
+                spans += [(begun, number, before)] if before else []
+                begun, before = number, now or ""
+    rules, count = [], len(frames)
+    for begin, end in sorted({(begin, end) for begin, end, _ in spans if end - begin < count}):
+        shown = [(0, 0 if begin else 1), *([(begin, 1)] if begin else []), *([(end, 0)] if end < count else [])]
+        steps = "".join(f"{100 * at / count:.2f}%{{opacity:{opacity}}}" for at, opacity in shown)
+        rules.append(f"@keyframes f{begin}-{end}{{{steps}}}.f{begin}-{end}{{opacity:{int(end == count)};"
+                     f"animation:f{begin}-{end} {seconds}s step-end infinite}}")  # fmt: skip
+    shapes = [
+        f'<g class="f{begin}-{end}">{element}</g>' if end - begin < count else element for begin, end, element in spans
+    ]
+    header = Drawing(frames[0].width)
+    header.text("title", svg.MARGIN, 24, title, bold=True, size=16)
+    rules.append("@media (prefers-reduced-motion:reduce){g{animation:none!important}}")
+    return svg.file(header, shapes, 42, max(frame.bottom for frame in frames) + 54, alt, "".join(rules))
+
+
+def start_here() -> str:
+    """Lesson 00: created is written, and there is a partition more."""
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=2)
+    cluster.producer(client_id="shop").send("orders", key="alice", value="created")
+    cluster.run(seconds=1)
+    cluster.create_partitions("orders", 3)
+    return cluster.play("log").svg()
+
+
+def the_log() -> str:
+    """Lesson 01: two readers of one log in three segments."""
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders", partitions=1, configs={"segment.ms": 5000})
+    shop = cluster.producer(client_id="shop")
+    billing = cluster.consumer("orders", auto_offset_reset="earliest", client_id="billing")
+    audit = cluster.consumer("orders", auto_offset_reset="earliest", client_id="audit")
+    for number in range(14):
+        shop.send("orders", key=("alice", "bob", "carol")[number * 5 % 3], value=f"order {number}")
+        cluster.run(seconds=1)
+        if number == 7:
+            billing.poll(timeout_ms=100)
+        if number == 12:
+            while audit.poll(timeout_ms=100):
+                pass
+    return cluster.play("log").svg()
+
+
+def partitions_and_keys() -> str:
+    """Lesson 02: where six keys go."""
+    cluster = Cluster(seed=4)
+    cluster.create_topic("orders", partitions=3)
+    shop = cluster.producer(client_id="shop")
+    for key in ("alice", "bob", "carol", "dave", "frank", "ivan"):
+        shop.send("orders", key=key, value="created")
+        cluster.run(seconds=1)
+    return cluster.play("partitioner").svg()
+
+
+def producers() -> str:
+    """Lesson 03: one batch is open, another in flight, and the log has some."""
+    cluster = Cluster(seed=8)
+    cluster.create_topic("orders", partitions=1)
+    shop = cluster.producer(client_id="shop", linger_ms=8)
+    for number in range(12):
+        shop.send("orders", key="alice", value=f"order {number}")
+        cluster.run_ms(2)
+    played = cluster.play("pipeline")
+    busy = next(scene for scene in played.scenes if scene["space"]["buffer"] and on_its_way(scene["space"]))
+    return played.svg(busy["step"])
+
+
+def on_its_way(space: dict[str, Any]) -> bool:
+    """Whether the log has records already, and more are on their way."""
+    return space["logs"][0]["end"] > 0 and any(request["state"] == "on its way" for request in space["in_flight"])
+
+
+def offsets_and_delivery() -> str:
+    """Lesson 04: two records done, one in hand, nothing committed."""
+    cluster = Cluster(seed=4)
+    cluster.create_topic("orders", partitions=1)
+    shop = cluster.producer(client_id="shop")
+    for number in range(6):
+        shop.send("orders", key=f"o-{number}", value="20 euros")
+        cluster.run(seconds=1)
+    billing = cluster.consumer(
+        "orders", group_id="billing", client_id="billing", auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    payments = cluster.table("payments")
+    for _ in range(3):
+        record = next(billing)
+        if record.offset < 2:
+            payments.add(record, record.value)
+    return cluster.play("commit").svg()
+
+
+def consumer_groups() -> str:
+    """Lesson 05: three have asked to join, nobody reads yet."""
+    cluster = Cluster(seed=5)
+    cluster.create_topic("orders", partitions=4)
+    shop = cluster.producer(client_id="shop")
+    for name in "ABC":
+        consumer = cluster.consumer("orders", group_id="billing", client_id=f"consumer {name}")
+        cluster.start(list, consumer)
+    for number in range(12):
+        shop.send("orders", key=f"o-{number}", value="20 euros", partition=number % 4)
+        cluster.run(seconds=0.5)
+    picture = cluster.play("rebalance")
+    waiting = [scene for scene in picture.scenes if scene["space"]["state"] == "PreparingRebalance"]
+    return picture.svg(waiting[-1]["step"])
+
+
+def rebalancing() -> str:
+    """Lesson 06: three members read two partitions each, and a fourth asks to join."""
+    cluster = Cluster(seed=1)
+    cluster.create_topic("orders", partitions=6)
+    shop = cluster.producer(client_id="shop")
+    for name in "ABC":
+        cluster.start(list, cluster.consumer("orders", group_id="billing", client_id=name))
+    cluster.run(seconds=8)
+    for number in range(12):
+        shop.send("orders", partition=number % 6, value=f"order {number}")
+        cluster.run(seconds=0.5)
+    cluster.start(list, cluster.consumer("orders", group_id="billing", client_id="D"))
+    cluster.run(seconds=1)
+    played = cluster.play("rebalance", since_ms=8_000)
+    asks = next(scene for scene in played.scenes if any(each["name"] == "D" for each in scene["space"]["members"]))
+    return played.svg(asks["step"])
+
+
+def lag_and_capacity() -> str:
+    """Lesson 07: three partitions, and the member that read the last one is gone."""
+    cluster = Cluster(seed=7)
+    cluster.create_topic("orders", partitions=3)
+    shop = cluster.producer(client_id="shop")
+    start(cluster, *"ABC", auto_commit_interval_ms=500)
+    cluster.run(seconds=5)
+    for second in range(30):
+        for number in range(9):
+            shop.send("orders", partition=number % 3, value="order")
+        cluster.run(seconds=1)
+        if second == 12:
+            cluster.crash("C")
+    return cluster.play("lag").svg()
+
+
+def event_time_and_watermark() -> str:
+    """Lesson 18: three micro-batches, and in the third an order of the first window."""
+    played = lesson_18_event_time.RECORDED.play()
+    return played.svg(next(scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3))
+
+
+def sinks_and_failure() -> str:
+    """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
+    played = lesson_19_checkpoints.RECORDED.play()
+    return played.svg(next(scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"))
+
+
+HOOKS = {
+    "00": start_here,
+    "01": the_log,
+    "02": partitions_and_keys,
+    "03": producers,
+    "04": offsets_and_delivery,
+    "05": consumer_groups,
+    "06": rebalancing,
+    "07": lag_and_capacity,
+    "09": three_copies,
+    "10": two_leaders,
+    "11": the_controller_is_dead,
+    "13": nobody_knows_how_it_ends,
+    "14": one_place_outside,
+    "16": three_brokers,
+    "17": a_query_that_has_stopped,
+    "18": event_time_and_watermark,
+    "19": sinks_and_failure,
+    "20": who_notices_the_silence,
+}
+ALL = HOOKS | {"hero": hero}
+
+
+def path(name: str) -> Path:
+    """Where a lesson's picture is, or the README's."""
+    return PICTURES / f"{name}.svg"
+
+
+if __name__ == "__main__":
+    for name, draw in ALL.items():
+        path(name).write_text(draw(), encoding="utf-8")
