@@ -127,6 +127,11 @@ def words(markdown: str) -> int:
     return len(re.findall(r"[A-Za-z0-9][\w'.,/-]*", text))
 
 
+def lines(source: str) -> int:
+    """Lines that are read: an import that goes over several is one."""
+    return len(re.sub(r"import \([^)]*\)", "import", source).splitlines())
+
+
 def plays(source: str) -> bool:
     """Whether a cell with this source shows a picture to play."""
     return ".play(" in source or re.search(r"\blevers[.(]", source) is not None
@@ -143,8 +148,8 @@ def _minutes(cell: dict[str, Any]) -> float:
         return 0.0  # part of the exercise
     picture = PICTURE_MINUTES * plays(source)
     asked = PREDICTION_MINUTES * len(_predictions(cell))
-    lines = 0 if "setup" in cell["metadata"].get("tags", []) else len(source.splitlines())
-    return RUN_MINUTES + CODE_LINE_MINUTES * lines + picture + asked
+    read = 0 if "setup" in cell["metadata"].get("tags", []) else lines(source)
+    return RUN_MINUTES + CODE_LINE_MINUTES * read + picture + asked
 
 
 def _predictions(cell: dict[str, Any]) -> list[Asked]:

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from minikafka.course import claims
-from minikafka.course.contents import NOTEBOOKS, Contents, contents, plays
+from minikafka.course.contents import NOTEBOOKS, Contents, contents, lines, plays
 from minikafka.course.lessons import lesson
 from minikafka.course.predictions import explained
 
@@ -20,7 +20,7 @@ WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key poi
 
 def first_cell(found):
     """At most 15 lines: helpers live in the library."""
-    return len(found.code[0]["source"].splitlines()) <= FIRST_CELL_LINES
+    return lines(found.code[0]["source"]) <= FIRST_CELL_LINES
 
 
 def key_points(found):
@@ -145,6 +145,11 @@ def test_the_model_counts_what_a_learner_does(tmp_path):
 )  # fmt: skip
 def test_pictures_with_levers_are_played_wherever_their_levers_come_from(source, a_picture):
     assert plays(source) == a_picture
+
+
+def test_an_import_over_several_lines_is_read_as_one():
+    assert lines("from a import (\n    b,\n    c,\n)\n\nb(c)") == 3
+    assert lines("b(\n    c\n)") == 3
 
 
 def test_stated_minutes_beside_the_models():
