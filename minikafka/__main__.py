@@ -1,10 +1,11 @@
-"""The command line: `minikafka serve | demo | gallery | doctor | lesson | class | pipeline`. Each imports its own."""
+"""The command line: `minikafka serve | lab | demo | ...`. Each command imports its own."""
 
 import argparse
 import re
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from importlib.util import find_spec
+from typing import Any, NoReturn
 
 from minikafka.trace import printable
 
@@ -15,9 +16,33 @@ With --brokers 2 or more, so that a broker that is gone is noticed in two second
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
 """
-COMMANDS = "serve | demo | gallery | doctor | lesson | class | pipeline"
+COMMANDS = "serve | lab | demo | gallery | doctor | lesson | class | pipeline"
+NEEDS = {  # module -> package, of what a plain `pip install minikafka` does not bring
+    "lab": {
+        "jupyterlab": "jupyterlab",
+        "ipykernel": "ipykernel",
+        "nbformat": "jupyterlab",
+    },
+    "lesson": {"nbformat": "jupyterlab"},
+    "class": {"kafka": "kafka-python"},
+    "pipeline": {"kafka": "kafka-python", "yaml": "pyyaml"},
+}
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count
 TYPED = 60  # characters of what was typed that an error repeats
+
+
+class Version(argparse.Action):
+    """Prints the version, which is looked up only when somebody asks."""
+
+    def __init__(self, option_strings: list[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Ends the program."""
+        from importlib.metadata import version
+
+        print(f"minikafka {version('minikafka')}")
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     commands = Parser(
         prog="minikafka", description="A small real Kafka, and a course that runs on it."
     )
+    commands.add_argument("--version", action=Version, help="say which version this is")
     chosen = commands.add_subparsers(dest="command", required=True, metavar=COMMANDS)
     serve = chosen.add_parser(
         "serve",
@@ -43,6 +69,13 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_serve_options(serve)
+    lab = chosen.add_parser(
+        "lab",
+        help="open the course in JupyterLab",
+        description="Open the course in JupyterLab, with your own copies of the lessons in DIR/my. "
+        "What is there already is never overwritten.",
+    )
+    add_lab_options(lab)
     demo = chosen.add_parser(
         "demo",
         help="watch a consumer group rebalance, in the browser",
@@ -59,11 +92,7 @@ def parser() -> argparse.ArgumentParser:
     gallery.add_argument("folder", metavar="DIR", help="a new folder, an empty one, or an older gallery")
     chosen.add_parser("doctor", help="say what is missing on this machine, and the exact fix")
     lesson = chosen.add_parser("lesson", help="write a copy of a lesson", description="Write a copy to my/.")
-    lesson.add_argument("number", help="the lesson's number, for example 05")
-    edition = lesson.add_mutually_exclusive_group()
-    edition.add_argument("--fresh", action="store_true", help="start over; your old copy is kept under another name")
-    edition.add_argument("--solved", action="store_true", help="with the exercises solved")
-    edition.add_argument("--blank", action="store_true", help="for live coding")
+    add_lesson_options(lesson)
     room = chosen.add_parser(
         "class",
         help="show how far the learners of a class are",
@@ -110,6 +139,23 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
     add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
     add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
+
+
+def add_lab_options(lab: argparse.ArgumentParser) -> None:
+    add = lab.add_argument
+    where = "your folder (default: MINIKAFKA_HOME, or ~/minikafka-course)"
+    add("folder", metavar="DIR", nargs="?", help=where)
+    add("--port", type=port, help="of JupyterLab (default: a free one from 8888 on)")
+    add("--no-browser", action="store_true", help="open no browser")
+
+
+def add_lesson_options(lesson: argparse.ArgumentParser) -> None:
+    lesson.add_argument("number", help="the lesson's number, for example 05")
+    add = lesson.add_mutually_exclusive_group().add_argument
+    fresh = "start over; your old copy is kept under another name"
+    add("--fresh", action="store_true", help=fresh)
+    add("--solved", action="store_true", help="with the exercises solved")
+    add("--blank", action="store_true", help="for live coding")
 
 
 def add_demo_options(demo: argparse.ArgumentParser) -> None:
@@ -177,6 +223,18 @@ def server_property(text: str) -> tuple[str, str]:
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     args = parser().parse_args(argv)
+    missing = [
+        package
+        for module, package in NEEDS.get(args.command, {}).items()
+        if find_spec(module) is None
+    ]
+    if missing:
+        print(
+            f"minikafka: `minikafka {args.command}` needs {', '.join(dict.fromkeys(missing))}, "
+            "which is not installed here:  pip install \"minikafka[lab]\"",
+            file=sys.stderr,
+        )
+        return 1
     try:
         return program(args.command)(args)
     except KeyboardInterrupt:
@@ -187,6 +245,8 @@ def program(command: str) -> Callable[[argparse.Namespace], int]:
     """What runs a command."""
     if command == "serve":
         from minikafka.server.serve import main as run
+    elif command == "lab":
+        from minikafka.course.lab import main as run
     elif command == "demo":
         from minikafka.course.demo import main as run
     elif command == "gallery":

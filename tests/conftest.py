@@ -39,7 +39,8 @@ NEEDS = {"java": java_missing, "spark": spark_missing, "browser": browser_missin
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons and their checks, soaks, and
 # what looks at every step of every picture.
 SLOW = ("tests/broker/test_bombs.py", "tests/clients/", "tests/conformance/", "tests/course/",
-        "tests/datasets/test_replay.py", "tests/docker/", "tests/house/test_wheels.py", "tests/notebooks/",
+        "tests/datasets/test_replay.py", "tests/docker/", "tests/house/test_installed.py",
+        "tests/house/test_wheels.py", "tests/notebooks/",
         "tests/server/test_bounds.py", "tests/server/test_hostile_frames.py", "tests/soak/",
         "tests/simulation/test_group_schedules.py::test_the_detectors",
         "tests/simulation/test_replication_schedules.py",

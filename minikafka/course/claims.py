@@ -11,8 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from minikafka.course import cards
+from minikafka.course.places import NOTEBOOKS
 
-LEDGER = Path(__file__).resolve().parents[2] / "notebooks" / "claims.toml"
+LEDGER = NOTEBOOKS / "claims.toml"
 MARK_OF = {"true": "right", "true with a condition": "half", "false": "wrong"}
 VERDICTS = tuple(MARK_OF)
 RUN_ON = ("minikafka", "Apache Kafka", "cited")

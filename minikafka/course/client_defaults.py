@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from minikafka.course.contents import NOTEBOOKS
+from minikafka.course.places import NOTEBOOKS
 
 CLIENTS = ("Java 4.3", "librdkafka", "kafka-python", "minikafka")
 

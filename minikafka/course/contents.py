@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+from minikafka.course.places import NOTEBOOKS
 
 # The model behind a lesson's stated minutes.
 WORDS_A_MINUTE = 100  # of technical prose that is new to the reader, with tables and pictures to look at

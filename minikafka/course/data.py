@@ -4,10 +4,10 @@ import sys
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).resolve().parents[2] / "datasets"
+from minikafka.course.places import DATASETS
+
 PACKAGE = "minikafka_datasets"
 
 
@@ -27,7 +27,7 @@ def replayer() -> ModuleType:
 
 @cache
 def _package() -> ModuleType:
-    spec = spec_from_file_location(PACKAGE, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)])
+    spec = spec_from_file_location(PACKAGE, DATASETS / "__init__.py", submodule_search_locations=[str(DATASETS)])
     assert spec and spec.loader
     package = sys.modules[PACKAGE] = module_from_spec(spec)
     spec.loader.exec_module(package)

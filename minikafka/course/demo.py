@@ -32,7 +32,7 @@ NAME = "A consumer group shares its work anew"
 ABOUT = (
     "This ran on minikafka, a small real Kafka in Python, with its clock simulated: nothing here is drawn by hand. The "
     "picture belongs to lesson 06 of its course, where you predict first, change the run and write a piece yourself: "
-    "make lab, then 00_start_here.ipynb."
+    "make lab, or minikafka lab: 00_start_here.ipynb."
 )
 
 

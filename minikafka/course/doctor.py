@@ -23,11 +23,13 @@ from pathlib import Path
 
 from minikafka.course import connect
 from minikafka.course.clusters import compose, reachable
+from minikafka.course.places import IS_INSTALLED
 from minikafka.course.spark import SparkMissing, packages, require_java, require_pyspark
 
 PORT = 9092
 GIGABYTE = 1_000_000_000
 OLDEST, NEWEST, SPARKS_NEWEST = (3, 11), (3, 14), (3, 13)
+_TO_LAB = "minikafka lab" if IS_INSTALLED else "make lab (Windows: py tasks.py lab)"
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _python() -> Iterator[Fact]:
     fits = OLDEST <= sys.version_info[:2] <= NEWEST
-    fix = "install Python 3.12, remove .venv, then: make lab (Windows: py tasks.py lab)"
+    fix = f"install Python 3.12, remove .venv, then: {_TO_LAB}"
     yield Fact("Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix)
     if fits and sys.version_info[:2] > SPARKS_NEWEST:
         fix = f"for lessons 17-20. {fix}"
@@ -112,7 +114,8 @@ def _packages() -> Iterator[Fact]:
         missing = [name for name in wanted if not _version(name)]
         present = ", ".join(f"{name} {_version(name)}" for name in wanted)
         found = f"{', '.join(missing)} not installed" if missing else present
-        yield Fact(what, found, not missing, fix=f'"{sys.executable}" -m pip install {" ".join(missing)}')
+        named = '"minikafka[lab]"' if IS_INSTALLED and extra else " ".join(missing)
+        yield Fact(what, found, not missing, fix=f'"{sys.executable}" -m pip install {named}')
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
@@ -130,12 +133,17 @@ def _version(name: str) -> str:
 
 
 def _kernel() -> Iterator[Fact]:
-    """The kernel that notebooks start here, with the option that keeps a JVM's log lines out of cells."""
+    """The kernel that notebooks start here, with the option that keeps a JVM's log lines out of cells.
+
+    `minikafka lab` brings one with it.
+    """
+    if IS_INSTALLED:
+        return
     spec = Path(sys.prefix, "share", "jupyter", "kernels", "python3", "kernel.json")
     arguments = json.loads(spec.read_text(encoding="utf-8"))["argv"] if spec.exists() else []
     good = "--IPKernelApp.capture_fd_output=False" in arguments
     found = "set up by make lab" if good else "the plain one: Spark's log lines would land in your cells"
-    yield Fact("Jupyter kernel", found, good, needed=False, fix="make lab (Windows: py tasks.py lab)")
+    yield Fact("Jupyter kernel", found, good, needed=False, fix=_TO_LAB)
 
 
 def _browser() -> Iterator[Fact]:
@@ -143,7 +151,7 @@ def _browser() -> Iterator[Fact]:
         webbrowser.get()
         yield Fact("browser", "found")
     except webbrowser.Error:
-        fix = "open the address that `make lab` prints in a browser that reaches this machine"
+        fix = f"open the address that {_TO_LAB} prints in a browser that reaches this machine"
         yield Fact("browser", "none that Python can start", False, needed=False, fix=fix)
 
 
@@ -282,6 +290,8 @@ def _runs(*command: str) -> bool:
 
 def _three_ports() -> Iterator[Fact]:
     """Those at which programs find the brokers of docker/compose.yaml, in Docker or by make kafka."""
+    if find_spec("yaml") is None:  # said above: a package of the lessons
+        return
     addresses = [broker.address for broker in compose.brokers()]
     taken = [address for address in addresses if reachable.listens(address)]
     strangers = [address for address in taken if reachable.brokers(address) is None]

@@ -14,9 +14,9 @@ from typing import Any
 import nbformat
 
 from minikafka.course import lessons
+from minikafka.course.places import NOTEBOOKS, my
 
-NOTEBOOKS = lessons.NOTEBOOKS
-MY = NOTEBOOKS.parent / "my"
+MY = my()
 
 
 def notebooks() -> dict[str, Path]:

@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from minikafka.course import claims, progress
-from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.judging import checks
 from minikafka.course.judging.verdicts import Said, Verdict
+from minikafka.course.places import NOTEBOOKS
 
 _HINT_AFTER = 2  # failures
 _NOTHING = object()  # what was not handed in

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from minikafka.course import cards, progress
-from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.judging.verdicts import Said
+from minikafka.course.places import NOTEBOOKS
 from minikafka.prediction import Prediction as Verdict
 
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]

@@ -9,16 +9,15 @@ a picture stays in the picture.
 import contextlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from minikafka.course import cards, classroom
 from minikafka.course.contents import Contents, contents
 from minikafka.course.judging.verdicts import Said
+from minikafka.course.places import my
 
-# In a browser's tab JupyterLite keeps /drive in the browser's own storage, and notebooks run there.
-MY = Path("/drive") if sys.platform == "emscripten" else Path(__file__).resolve().parents[2] / "my"
+MY = my()
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}}
 _in_this_kernel: dict[str, dict[str, Any]] = {}

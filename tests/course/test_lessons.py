@@ -3,6 +3,7 @@
 import pytest
 
 from minikafka.course import lessons
+from minikafka.course.places import NOTEBOOKS
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_an_exit_ticket_of_the_wrong_kind_is_told_in_one_line(lesson, answers):
     assert str(found).startswith("Write 5 answers, each the number of an option or None, not ") and not found.attempted
 
 
-@pytest.mark.parametrize("path", sorted((lessons.NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((NOTEBOOKS / "checks").glob("lesson_*.py")), ids=lambda path: path.stem)
 def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
     number = path.stem[-2:]
     found = lessons.lesson(number)

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from packaging.specifiers import SpecifierSet
 from minikafka.course.doctor import NEWEST, OLDEST, SPARKS_NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
+GIT = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 
@@ -75,6 +77,18 @@ def test_the_package_ships_the_files_that_are_not_python(suffix):
     assert suffix not in used or f"*{suffix}" in shipped
 
 
+def test_the_wheel_brings_every_room_and_every_shelf_of_the_course():
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    moved = named["package-dir"]
+    listed = subprocess.run(GIT, cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path(name) for name in listed.stdout.splitlines()]
+    rooms = {".".join(path.parent.parts) for path in files if path.parts[0] == "minikafka"}
+    for package, folder in moved.items():
+        inside = {path.parent for path in files if path.parts[0] == folder}
+        rooms |= {".".join([package, *path.parts[1:]]) for path in inside}
+    assert sorted(rooms) == named["packages"]
+
+
 def test_python_in_the_browser_reads_all_files_of_the_package():
     from minikafka.course.publishing.site_python import shipped
 
@@ -83,10 +97,19 @@ def test_python_in_the_browser_reads_all_files_of_the_package():
     assert set(listed) <= {path.relative_to(ROOT).as_posix() for path in shipped()}
 
 
+def test_the_workflows_are_what_their_runner_reads():
+    paths = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    assert [path.stem for path in paths] == ["release", "site", "tests"]
+    command = [sys.executable, "-m", "check_jsonschema"]
+    command += ["--builtin-schema", "vendor.github-workflows", *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_top_level_holds_nothing_but_the_rooms():
     rooms = {"notebooks", "minikafka", "datasets", "docker", "tests", ".ci", ".devcontainer", ".github"}
     files = {"environment.yml", "pyproject.toml", "Makefile", "tasks.py", ".gitignore"}
-    texts = {"README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
+    texts = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert {name.split("/")[0] for name in listed} <= rooms | files | texts

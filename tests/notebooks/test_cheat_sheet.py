@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaConsumer
 
 from minikafka.course.client_defaults import settings
-from minikafka.course.contents import NOTEBOOKS
+from minikafka.course.places import NOTEBOOKS
 from minikafka.server.embedded import Served
 from tests.chromium import running_chromium
 from tests.kafka import java_tool

@@ -7,7 +7,7 @@ import pytest
 
 import tasks
 from minikafka.__main__ import parser
-from minikafka.course.contents import NOTEBOOKS
+from minikafka.course.places import NOTEBOOKS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
 OURS = re.compile(r"\bminikafka ((?:serve|demo|doctor|lesson \d|class|pipeline)\b[^`<\n]*)")

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from minikafka.course.contents import NOTEBOOKS, contents
+from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
 
 ROW = re.compile(r"^\| (?P<forms>[^|]+) \| (?P<lesson>\d\d) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
 

@@ -7,8 +7,9 @@ import tomllib
 import pytest
 
 from minikafka.course import claims
-from minikafka.course.contents import NOTEBOOKS, Contents, contents, lines, plays
+from minikafka.course.contents import Contents, contents, lines, plays
 from minikafka.course.lessons import lesson
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.predictions import explained
 
 FIRST_CELL_LINES = 15

@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).resolve().parents[3] / "docker" / "compose.yaml"
+from minikafka.course.places import COMPOSE
+
+FILE = COMPOSE
 IMAGE = "apache/kafka"
 OUTSIDE = "HOST"  # the listener that programs on the host use
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.course.clusters import compose
+from minikafka.course.places import cache
 from minikafka.course.spark import java_version
 
-ROOT = Path(__file__).resolve().parents[3]
 OLDEST_JAVA = 17
 START_SECONDS = 600.0
 _LOOK_SECONDS = 0.2
@@ -94,7 +94,7 @@ class JvmCluster:
             found = f"this is Java {java}" if java else "there is none here"
             raise NotStarted(_NO_JAVA.format(oldest=OLDEST_JAVA, found=found))
         version = self.brokers[0].version
-        jars = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{version}")
+        jars = Path(os.environ.get("MINIKAFKA_KAFKA_JARS") or cache() / f"kafka-{version}")
         if not (jars / f"kafka-clients-{version}.jar").exists():
             raise NotStarted(_NO_JARS.format(version=version, folder=jars))
         for broker in self.brokers:

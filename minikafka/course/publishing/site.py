@@ -14,9 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from minikafka.course.contents import NOTEBOOKS, Contents, contents
+from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import gallery, playground, site_address, site_lab, site_python
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.text import escape

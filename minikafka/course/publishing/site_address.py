@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from minikafka.course.contents import NOTEBOOKS
+from minikafka.course.places import NOTEBOOKS
 
 PROJECT = NOTEBOOKS.parent
 PAGE = "index.html"

@@ -15,9 +15,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from minikafka.course.contents import NOTEBOOKS, Contents
+from minikafka.course.contents import Contents
 from minikafka.course.demo import Problem
 from minikafka.course.editions import learners
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import site_python
 
 VERSION = "0.8.6"

@@ -12,8 +12,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from minikafka.course.contents import NOTEBOOKS
 from minikafka.course.demo import Problem
+from minikafka.course.places import NOTEBOOKS
 
 ROOT = NOTEBOOKS.parent
 CACHE = ROOT / ".cache" / "site"

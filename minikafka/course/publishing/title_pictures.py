@@ -22,7 +22,7 @@ from minikafka.course.experiments.lesson_14_picture import one_place_outside
 from minikafka.course.experiments.lesson_16_picture import three_brokers
 from minikafka.course.experiments.lesson_17_picture import a_query_that_has_stopped
 from minikafka.course.experiments.lesson_20_picture import who_notices_the_silence
-from minikafka.course.lessons import NOTEBOOKS
+from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre import picture, svg
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.picture import Picture

@@ -1,0 +1,42 @@
+"""Where the course's files are, and where the learner's are.
+
+In a checkout the course is the checkout's own folders: notebooks/, datasets/, docker/,
+and the learner's copies stand in my/ beside them. A wheel brings the same folders with
+it (pyproject.toml maps them to `minikafka/course/shipped`), and there nothing is ever
+written: the learner's folder is ~/minikafka-course, or what MINIKAFKA_HOME names.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HOME_VARIABLE = "MINIKAFKA_HOME"
+_SHIPPED = Path(__file__).resolve().parent / "shipped"
+
+IS_INSTALLED = _SHIPPED.is_dir()  # from a wheel, without a checkout
+ROOT = _SHIPPED if IS_INSTALLED else Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+DATASETS = ROOT / "datasets"
+COMPOSE = ROOT / "docker" / "compose.yaml"
+
+
+def home() -> Path:
+    """The folder that holds the learner's my/, and what the lessons link to."""
+    named = os.environ.get(HOME_VARIABLE)
+    if named:
+        return Path(named).expanduser().resolve()
+    return Path.home() / "minikafka-course" if IS_INSTALLED else ROOT
+
+
+def my() -> Path:
+    """The learner's own copies and progress.
+
+    In a browser's tab JupyterLite keeps /drive in the browser's own storage, and
+    notebooks run there.
+    """
+    return Path("/drive") if sys.platform == "emscripten" else home() / "my"
+
+
+def cache() -> Path:
+    """What was fetched once and can be fetched again, such as Apache Kafka's jars."""
+    return home() / ".cache"
