@@ -9,8 +9,10 @@ refuses frames whose blocks depend on each other, which is what cramjam would wr
 import gzip
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import Any
 
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
@@ -156,7 +158,20 @@ def pure_crc32c(data: Buffer) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-try:
-    from crc32c import crc32c as crc32c
-except ImportError:
-    crc32c = pure_crc32c
+def _compiled_crc32c() -> Callable[[Buffer], int]:
+    """That of the package crc32c, whose own `__init__` takes longer than all else here:
+    to look up its version it reads how every package was installed.
+    """
+    package = PathFinder.find_spec("crc32c")
+    if package is None:
+        return pure_crc32c
+    compiled = PathFinder.find_spec("_crc32c", package.submodule_search_locations)
+    if compiled is None or compiled.loader is None:
+        return pure_crc32c
+    module = module_from_spec(compiled)
+    compiled.loader.exec_module(module)
+    function: Callable[[Buffer], int] = module.crc32c
+    return function
+
+
+crc32c = _compiled_crc32c()

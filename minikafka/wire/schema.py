@@ -6,9 +6,9 @@ codec of primitives.py.
 """
 
 import struct as layouts
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +148,12 @@ class Schema:
     name: str
     versions: range
     flexible: range
-    struct: Struct
+    read: Callable[[], Struct]  # from the schema text, when the message is used first
+
+    @cached_property
+    def struct(self) -> Struct:
+        """The fields."""
+        return self.read()
 
     def decode(
         self, version: int, buffer: memoryview, at: int = 0, most_items: int = MOST_ITEMS

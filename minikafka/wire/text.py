@@ -20,7 +20,8 @@ default. A field that a version lacks reads as its default; setting it is an err
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Declaration(NamedTuple):
 
     name: str
     attributes: dict[str, str]  # key=, record= or coordinator=, versions=, flexible=, written=
-    structs: list[Struct]
+    structs: list[Callable[[], Struct]]  # read when first asked for: a program uses few messages
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:
         flexible = version_range(self.attributes["flexible"]) if "flexible" in self.attributes else range(0)
@@ -69,7 +70,8 @@ def _declaration(lines: list[str]) -> Declaration:
     if "->" in lines:
         arrow = lines.index("->")
         parts = [lines[1:arrow], lines[arrow + 1 :]]
-    return Declaration(name, versions, [_struct(name, part, version_range(versions["versions"])) for part in parts])
+    present = version_range(versions["versions"])
+    return Declaration(name, versions, [partial(_struct, name, part, present) for part in parts])
 
 
 def _struct(name: str, lines: list[str], versions: range) -> Struct:
