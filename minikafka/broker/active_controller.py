@@ -98,13 +98,15 @@ class ActiveController:
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
         """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives, those
-        of check_registration. A run that says it again stays as it is; one that somebody took for leaving comes anew.
+        of check_registration. A run that says it again stays as it is, where Apache Kafka takes what is new in it; one
+        that somebody took for leaving comes anew.
         """
         broker, node = self._broker, asked["broker_id"]
         if asked["cluster_id"] != broker.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
         known = broker.image.brokers.get(node)
-        same = known is not None and known.incarnation_id == asked["incarnation_id"]
+        said = controller.said_of_itself(asked)
+        same = known is not None and said.items() <= known.fields.items()
         heard_ms = None if same else self._listened_to().get(node)
         is_this = node == broker.node_id and broker.control.registration is not None
         lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
@@ -112,8 +114,7 @@ class ActiveController:
             raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
         self._check_registration(asked)
         if known is not None and same and not known.in_controlled_shutdown:
-            answer = {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
-            return self.decide(controller.register_broker(asked, known.broker_epoch, known), now, lambda: answer)
+            return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
         records = [] if broker.image.features else controller.feature_levels()
         if heard_ms is not None:
             self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at

@@ -12,15 +12,7 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import Any
 
 from minikafka.cluster import leadership, metadata
-from minikafka.cluster.metadata import (
-    NO_LEADER,
-    BrokerRegistration,
-    Endpoint,
-    Image,
-    MetadataRecord,
-    Partition,
-    Topic,
-)
+from minikafka.cluster.metadata import NO_LEADER, Endpoint, Image, MetadataRecord, Partition, Topic
 from minikafka.wire.errors import Error, KafkaError
 
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -123,17 +115,18 @@ def _no_registration(why: str) -> KafkaError:
     return KafkaError(Error.INVALID_REGISTRATION, why)
 
 
-def register_broker(
-    asked: Mapping[str, Any], broker_epoch: int, was: BrokerRegistration | None = None
-) -> list[MetadataRecord]:
+def register_broker(asked: Mapping[str, Any], broker_epoch: int) -> list[MetadataRecord]:
     """A broker comes, fenced at first. asked: the fields of `registration`. broker_epoch: the offset that the record
-    will get. was: of the same run, which says it again: it stays as it is.
+    will get.
     """
-    fields = {name: asked[name] for name in ("broker_id", "incarnation_id", "features", "rack", "log_dirs")}
-    fields |= {"broker_epoch": broker_epoch, "end_points": asked["listeners"], "fenced": True}
-    if was is not None:
-        fields |= {"broker_epoch": was.broker_epoch, "fenced": was.fenced}
+    fields = said_of_itself(asked) | {"broker_epoch": broker_epoch, "fenced": True}
     return [MetadataRecord("RegisterBrokerRecord", 3, fields)]
+
+
+def said_of_itself(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run of a broker says of itself, by the names of the record's fields."""
+    fields = {name: asked[name] for name in ("broker_id", "incarnation_id", "features", "rack", "log_dirs")}
+    return fields | {"end_points": asked["listeners"]}
 
 
 # -- brokers that come and go, and what that means for partitions
