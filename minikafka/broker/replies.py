@@ -62,7 +62,6 @@ def of_snapshot(asked: Body, reply: Message, nodes: Nodes) -> None:
     must(at == [(METADATA_TOPIC, 0)], "is not about the metadata log")
     [(_, part)], [topic] = found, asked["topics"]
     [wanted] = topic["partitions"]
-    leads(part.current_leader, nodes)
     if part.error_code:
         return
     same = part.snapshot_id.to_dict() == wanted["snapshot_id"]

@@ -417,12 +417,13 @@ class Quorum:
             return Vote()
         try:
             state = json.loads(self._disk.read(_STATE))
-            vote = Vote(int(state["leaderEpoch"]), int(state.get("votedId", NO_LEADER)), int(state["leaderId"]))
-            if vote.epoch < 0 or {vote.voted, vote.leader} - {NO_LEADER, self.node_id, *self._voters}:
-                raise ValueError("an epoch or a voter that cannot be")
-            return vote
+            epoch, leader = int(state["leaderEpoch"]), int(state["leaderId"])
+            voted = int(state.get("votedId", NO_LEADER))
+            if epoch < 0:
+                raise ValueError("an epoch that can't be")
         except (ValueError, KeyError, TypeError, OverflowError, AttributeError):
             raise unusable(_STATE, f"is not what was written there. {_GOOD_COPY}") from None
+        return Vote(epoch, voted, leader if leader in self._voters else NO_LEADER)
 
     def _stored_high_watermark(self) -> int:
         try:

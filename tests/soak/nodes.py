@@ -52,11 +52,14 @@ class Stranger:
         self.busy: Send | None = None
         self._nodes = nodes
         self._link: Link | None = None
+        self._connections = 0
 
     def send(self, send: Send) -> None:
         network = self._nodes.cluster._network
         if self._link is None:
-            self._link = network.connect(self, self.name, (f"broker-{self.node}", CONTROLLER_PORT))
+            self._connections += 1
+            name = f"{self.name} #{self._connections}"
+            self._link = network.connect(self, name, (f"broker-{self.node}", CONTROLLER_PORT))
         self.busy = send
         network.request(self._link, [send.frame])
 
