@@ -8,7 +8,7 @@ come back from the log. A controller that is replaced doesn't know what became o
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minikafka.broker.calls import Broker
+from minikafka.broker.calls import CONTROLLER_LISTENER, Broker
 from minikafka.clock import Now, soonest
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import TOPIC_RESOURCE, BrokerRegistration, MetadataRecord
@@ -97,23 +97,42 @@ class ActiveController:
             self._broker.trace.emit("BrokerFenced", broker=node, silent_ms=now.monotonic_ms - heard_ms)
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
-        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives."""
+        """BrokerRegistration: the answer. Errors: DUPLICATE_BROKER_REGISTRATION while another run of it lives, those
+        of check_registration. A run that says it again stays as it is, where Apache Kafka takes what is new in it; one
+        that somebody took for leaving comes anew.
+        """
         broker, node = self._broker, asked["broker_id"]
         if asked["cluster_id"] != broker.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
         known = broker.image.brokers.get(node)
+        said = controller.said_of_itself(asked)
+        same = known is not None and said.items() <= known.fields.items()
+        heard_ms = None if same else self._listened_to().get(node)
+        is_this = node == broker.node_id and broker.control.registration is not None
+        lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
+        if not same and (is_this or lives):
+            raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
+        self._check_registration(asked)
+        if known is not None and same and not known.in_controlled_shutdown:
+            return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
         records = [] if broker.image.features else controller.feature_levels()
-        if known is not None and known.incarnation_id != asked["incarnation_id"]:
-            heard_ms = self._listened_to().get(node)
-            if heard_ms is not None:
-                if not self._session_is_over(heard_ms, now):
-                    raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
-                self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at
-            if not self._was_clean(asked, known):
-                records += controller.without(broker.image, [node], self.topic_value, unclean=True)
+        if heard_ms is not None:
+            self._tell_fenced(node, heard_ms, now)  # it is back before the clock was looked at
+        if known is not None and not same and not self._was_clean(asked, known):
+            records += controller.without(broker.image, [node], self.topic_value, unclean=True)
         epoch = broker.quorum.end_offset + len(records)
         records += controller.register_broker(asked, epoch)
         return self.decide(records, now, lambda: {"error_code": Error.NONE, "broker_epoch": epoch})
+
+    def _check_registration(self, asked: Mapping[str, Any]) -> None:
+        """Nodes that were started as one cluster know each other from the start. Where each says where it listens to
+        nodes, others may come, and say so too.
+        """
+        config = self._broker.config
+        others_may_come = CONTROLLER_LISTENER in config.advertised
+        needed = config.advertised.keys() - ({CONTROLLER_LISTENER} if asked["broker_id"] in config.peers else set())
+        peers = {self._broker.node_id, *config.peers}
+        controller.check_registration(self._broker.image, asked, None if others_may_come else peers, needed)
 
     def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
         """Whether the broker's last run, the one that is known, ended with all on disk (KIP-966)."""
@@ -127,6 +146,8 @@ class ActiveController:
         known = broker.image.brokers.get(node)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
+        if not -1 <= asked.current_metadata_offset < broker.quorum.end_offset:
+            raise KafkaError(Error.INVALID_REQUEST)  # nobody has read what this controller hasn't
         self._heard_ms[node], self._knows[node] = now.monotonic_ms, asked.current_metadata_offset
         caught_up = asked.current_metadata_offset >= known.broker_epoch
         answer = {"error_code": Error.NONE, "is_caught_up": caught_up, "is_fenced": known.fenced}

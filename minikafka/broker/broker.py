@@ -491,9 +491,7 @@ class Broker:
 
     def _replaced(self, end_offset: int, records: Sequence[MetadataRecord]) -> None:
         """Too far behind to replay the log: the image becomes another node's, and what is gone there goes here."""
-        later = Image()
-        for record in records:
-            later.apply(end_offset, record)
+        later = Image.of(records, end_offset)
         self._committed(end_offset, [*self.image.gone(later), *records])
 
     def _meet(self, record: MetadataRecord) -> None:

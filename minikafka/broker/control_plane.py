@@ -28,13 +28,13 @@ REGISTRATION_VERSION, HEARTBEAT_VERSION, PRODUCER_IDS_VERSION, CREATE_TOPICS_VER
 
 
 class ControlPlane:
-    """broker_epoch: the offset of this node's registration, -1 before. incarnation_id: of this run of the node."""
+    """broker_epoch: the offset of this node's registration, -1 before. directory_id: of its log directory, 16 bytes."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker_epoch = -1
         self._broker = broker
         self._incarnation_id = bytes(16)
-        self._directory_id = bytes(16)
+        self.directory_id = bytes(16)
         self._previous_epoch = -1  # of the broker, if its last run ended cleanly
         self._contact_at: int | None = None  # monotonic ms: the next registration or heartbeat
         self._contacting = -1  # the node that has one of ours
@@ -49,7 +49,7 @@ class ControlPlane:
     def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
         """Join the cluster as soon as it has a controller. previous_epoch: of a last run that ended cleanly, or -1."""
         self._incarnation_id = self._broker.random_uuid()
-        self._directory_id = directory_id
+        self.directory_id = directory_id
         self._previous_epoch = previous_epoch
         self._contact_at = now.monotonic_ms
         self.tick(now)
@@ -94,8 +94,8 @@ class ControlPlane:
         if leader == NO_LEADER or self._contacting == leader:
             return
         own, broker = self.registration, self._broker
-        if own is None:
-            of = broker.node_id, self._incarnation_id, [self._directory_id], broker.config.advertised
+        if own is None or (own.in_controlled_shutdown and self._leave_by is None):
+            of = broker.node_id, self._incarnation_id, [self.directory_id], broker.config.advertised
             fields = controller.registration(*of, broker.config["broker.rack"])
             fields |= {"cluster_id": broker.cluster_id, "previous_broker_epoch": self._previous_epoch}
             self._ask(leader, "BrokerRegistration", REGISTRATION_VERSION, fields)
@@ -120,7 +120,8 @@ class ControlPlane:
             self._contacting = -1
             own = self.registration
             answer = None if reply is None or reply.error_code else reply
-            if answer is not None and api == "BrokerHeartbeat" and answer.should_shut_down:
+            may_stop = answer is not None and api == "BrokerHeartbeat" and answer.should_shut_down
+            if may_stop and self._leave_by is not None:
                 self.may_stop = True
             elif self._contact_at is None:  # else there is news already
                 steady = own is not None and not own.fenced and answer is not None and self._leave_by is None
@@ -132,7 +133,8 @@ class ControlPlane:
     def go_on(self, now: Now) -> None:
         """More is committed: take the next step into the cluster."""
         own, broker = self.registration, self._broker
-        if own is None and broker.ready and self._contact_at is None:  # somebody unregistered a broker that lives
+        out = own is None or (own.in_controlled_shutdown and self._leave_by is None)
+        if out and broker.ready and self._contact_at is None:  # somebody unregistered or stopped a broker that lives
             self._contact_at = now.monotonic_ms
         if own is None or broker.ready:
             return

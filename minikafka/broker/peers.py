@@ -11,9 +11,10 @@ is hung up on, and everything asked on that lane has failed.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.broker.effects import HangUp, Request
+from minikafka.broker.replies import check_reply
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Endpoint
 from minikafka.wire import messages
@@ -33,6 +34,7 @@ class Asked(NamedTuple):
 
     api: str
     version: int
+    body: Mapping[str, Any]
     then: Then
     deadline_ms: int  # monotonic
 
@@ -69,26 +71,30 @@ class Peers:
             self._greet(node, now)
 
     def ask(
-        self, node: int, lane: str, api: str, version: int, body: Mapping[str, object], then: Then, now: Now
+        self, node: int, lane: str, api: str, version: int, body: Mapping[str, Any], then: Then, now: Now
     ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
         self._correlation_id += 1
         frame = messages.encode_request(api, version, self._correlation_id, self._client_id, body)
         deadline_ms = now.monotonic_ms + self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
-        self._asked.setdefault((node, lane), {})[self._correlation_id] = Asked(api, version, then, deadline_ms)
+        asked = Asked(api, version, body, then, deadline_ms)
+        self._asked.setdefault((node, lane), {})[self._correlation_id] = asked
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
-        """The reply to the oldest request of this lane. Errors: DecodeError for bytes that are not."""
+        """The reply to the oldest request of this lane. Errors: DecodeError for bytes that are not, and for what nobody
+        in his right mind answers: the request is still to fail then, as if there had been no reply.
+        """
         asked = self._asked.get((node, lane))
         if not asked:
             raise DecodeError(f"node {node} answers on lane {lane}, where it was not asked")
-        correlation_id, (api, version, then, _) = next(iter(asked.items()))
-        answered_id, reply = messages.decode_response(api, version, frame)
+        correlation_id, request = next(iter(asked.items()))
+        answered_id, reply = messages.decode_response(request.api, request.version, frame)
         if answered_id != correlation_id:
             raise DecodeError(f"node {node} answers request {answered_id} where {correlation_id} comes next")
+        check_reply(request.api, request.body, reply, {self._node_id, *self.addresses})
         del asked[correlation_id]
-        then(reply, now)
+        request.then(reply, now)
 
     def request_failed(self, node: int, lane: str, correlation_id: int, now: Now) -> None:
         """There will be no reply: the connection is lost, or was never made."""

@@ -8,7 +8,7 @@ first one, so that load spreads.
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import Any
 
 from minikafka.cluster import leadership, metadata
@@ -22,7 +22,15 @@ MAX_TOPICS_PER_REQUEST = 1000  # our own limit: to create more at once would hol
 PRODUCER_ID_BLOCK_SIZE = 1000
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
+LEGAL_LISTENER_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+MAX_HOST_LENGTH = 255
+LEGAL_HOST = re.compile(r"[\w.:%\[\]-]{1,255}")  # a name, or an address with its zone
+SECURITY_PROTOCOLS = range(4)
+MAX_REGISTERED = 100  # our own limit, of each kind
+RESERVED_DIRECTORIES = 100  # ids that are none: DirectoryId.UNASSIGNED, LOST, MIGRATING and their like
+
 METADATA_VERSION = 30  # 4.3-IV0
+RECOVERED = 0  # LeaderRecoveryState: here no leader is in any other
 OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
 
 Placement = Sequence[Sequence[int]]
@@ -49,13 +57,76 @@ def registration(
     return {**common, "features": [features], "listeners": listeners}
 
 
+def check_registration(
+    image: Image, asked: Mapping[str, Any], peers: Container[int] | None, needed: Collection[str]
+) -> None:
+    """Whether a broker can be as it says: a registration is kept, told to clients, and gets partitions. peers: the ids
+    that there are in this cluster; None if others may come. needed: the listeners that every broker has. Apache Kafka
+    checks log directories and features. Errors: INVALID_REGISTRATION, UNSUPPORTED_VERSION.
+    """
+    node, listeners = asked["broker_id"], asked["listeners"]
+    if node < 0 or (peers is not None and node not in peers):
+        raise _no_registration(f"Broker ID {node} is none of this cluster")
+    if max(len(asked[name]) for name in ("listeners", "features", "log_dirs")) > MAX_REGISTERED:
+        raise _no_registration(f"More than {MAX_REGISTERED} listeners, features or directories in request")
+    names = [listener["name"] for listener in listeners]
+    if len(set(names)) != len(names) or not set(needed) <= set(names):
+        raise _no_registration(f"Not the listeners that brokers have here: {', '.join(sorted(needed))}")
+    if not all(_is_reachable(listener) for listener in listeners):
+        raise _no_registration("A listener that nobody can reach in request")
+    _check_log_dirs(image, node, asked["log_dirs"])
+    texts = [asked["rack"] or "", *(feature["name"] for feature in asked["features"])]
+    if max(map(len, texts)) > MAX_HOST_LENGTH:
+        raise _no_registration(f"A name of more than {MAX_HOST_LENGTH} characters in request")
+    for feature in asked["features"]:
+        _check_feature(image, feature)
+
+
+def _is_reachable(listener: Mapping[str, Any]) -> bool:
+    names = LEGAL_LISTENER_NAME.fullmatch(listener["name"]), LEGAL_HOST.fullmatch(listener["host"])
+    return all(names) and listener["port"] > 0 and listener["security_protocol"] in SECURITY_PROTOCOLS
+
+
+def _check_log_dirs(image: Image, node: int, directories: Sequence[bytes]) -> None:
+    """KIP-858: each directory has an id of its own in the cluster."""
+    if not directories:
+        raise _no_registration("No directories specified in request")
+    if any(int.from_bytes(each, "big") < RESERVED_DIRECTORIES for each in directories):
+        raise _no_registration("Reserved directory ID in request")
+    if len(set(directories)) != len(directories):
+        raise _no_registration("Duplicate directory ID in request")
+    for broker in image.brokers.values():
+        if broker.broker_id != node and not set(directories).isdisjoint(broker.fields.get("log_dirs", ())):
+            raise _no_registration(f"Broker {broker.broker_id} is already registered with a directory in request")
+
+
+def _check_feature(image: Image, feature: Mapping[str, Any]) -> None:
+    """KIP-584: who can't do what the cluster does stays out."""
+    name, level = feature["name"], image.features.get(feature["name"])
+    lowest, highest = feature["min_supported_version"], feature["max_supported_version"]
+    if not 0 <= lowest <= highest:
+        raise _no_registration(f"Feature {name} from {lowest} to {highest} in request")
+    if level is not None and not lowest <= level <= highest:
+        why = f"Unable to register because the broker does not support finalized version {level} of {name}."
+        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
+
+
+def _no_registration(why: str) -> KafkaError:
+    return KafkaError(Error.INVALID_REGISTRATION, why)
+
+
 def register_broker(asked: Mapping[str, Any], broker_epoch: int) -> list[MetadataRecord]:
     """A broker comes, fenced at first. asked: the fields of `registration`. broker_epoch: the offset that the record
     will get.
     """
-    fields = {name: asked[name] for name in ("broker_id", "incarnation_id", "features", "rack", "log_dirs")}
-    fields |= {"broker_epoch": broker_epoch, "end_points": asked["listeners"], "fenced": True}
+    fields = said_of_itself(asked) | {"broker_epoch": broker_epoch, "fenced": True}
     return [MetadataRecord("RegisterBrokerRecord", 3, fields)]
+
+
+def said_of_itself(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run of a broker says of itself, by the names of the record's fields."""
+    fields = {name: asked[name] for name in ("broker_id", "incarnation_id", "features", "rack", "log_dirs")}
+    return fields | {"end_points": asked["listeners"]}
 
 
 # -- brokers that come and go, and what that means for partitions
@@ -125,6 +196,8 @@ def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any, value: 
     partition = topic.partitions.get(asked.partition_index)
     if partition is None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if asked.leader_recovery_state != RECOVERED:
+        raise KafkaError(Error.INVALID_REQUEST)
     if asked.leader_epoch != partition.leader_epoch:
         older = asked.leader_epoch < partition.leader_epoch
         raise KafkaError(Error.FENCED_LEADER_EPOCH if older else Error.NOT_CONTROLLER)

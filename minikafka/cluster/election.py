@@ -16,6 +16,12 @@ fetches from resigns by itself: somebody else may lead already.
     LEADER        tells its epoch to those who don't fetch; resigns without a majority
 
 Any message with a later epoch ends whatever role was there. A node that is no voter only follows.
+
+What is believed. Requests come from whoever reaches the port, and epochs have an end: so one that a request names
+is believed only as far as elections lead. A leader's first record carries its epoch, so the log tells how many there
+were; MOST_AHEAD more may have come to nothing, or be in a log that is further. Who fell behind by more than that
+learns the epoch all the same: it hears of no leader, asks, and what a voter answers, where it is known to listen, is
+believed up to HIGHEST_EPOCH.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +37,8 @@ from minikafka.wire.schema import Message
 UNATTACHED, FOLLOWER, PROSPECTIVE, CANDIDATE, LEADER = "unattached", "follower", "prospective", "candidate", "leader"
 LANE = "quorum"
 VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
+HIGHEST_EPOCH = 2**30  # 34 years of an election a second; as many again still fit into an int32
+MOST_AHEAD = 1000  # of the log's last epoch
 
 Then = Callable[[Message | None, Now], None]
 
@@ -135,8 +143,11 @@ class Election:
 
     def asked_for_vote(self, asked: Message, now: Now) -> dict[str, Any]:
         """Vote: one partition of the request; its answer's fields."""
-        if asked.replica_epoch < self.vote.epoch:
-            return self._answer(Error.FENCED_LEADER_EPOCH) | {"vote_granted": False}
+        refused = self._refused(asked.replica_epoch, asked.replica_id)
+        if not refused and not self._is_possible_log(asked):
+            refused = Error.INVALID_REQUEST
+        if refused:
+            return self._answer(refused) | {"vote_granted": False}
         if asked.replica_epoch > self.vote.epoch:
             self.learn(asked.replica_epoch, NO_LEADER, now)
         granted = self._would_vote(asked)
@@ -148,6 +159,16 @@ class Election:
             ends = {"ends": [[asked.last_offset_epoch, asked.last_offset], [*self._log_end()]]}
             self._tell("VoteAnswered", candidate=asked.replica_id, granted=granted, pre_vote=asked.pre_vote, **ends)
         return self._answer(Error.NONE) | {"vote_granted": granted}
+
+    @staticmethod
+    def _is_possible_log(asked: Message) -> bool:
+        """Whether a candidate may have what it says it has: nobody has led the epoch that it wants to lead, and a
+        pre-vote is about the one that it is in.
+        """
+        latest = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
+        is_empty = (asked.last_offset_epoch, asked.last_offset) == (-1, 0)
+        is_whole = 0 <= asked.last_offset_epoch <= latest and asked.last_offset >= 0
+        return is_empty or is_whole
 
     def _would_vote(self, asked: Message) -> bool:
         if (asked.last_offset_epoch, asked.last_offset) < self._log_end():
@@ -172,28 +193,46 @@ class Election:
         return self._answer(refused)
 
     def _believe(self, told: Message, now: Now) -> Error:
-        """One leader an epoch: who names another one is not of this quorum, and is refused."""
-        if told.leader_epoch < self.vote.epoch:
-            return Error.FENCED_LEADER_EPOCH
+        """One leader an epoch: who names another one is not of this quorum, and is refused. (In Apache Kafka that
+        stops the node.)
+        """
+        refused = self._refused(told.leader_epoch, told.leader_id)
+        if refused:
+            return refused
         another = self.vote.leader not in (NO_LEADER, told.leader_id)
-        if told.leader_id not in self._others or (told.leader_epoch == self.vote.epoch and another):
+        if told.leader_epoch == self.vote.epoch and another:
             return Error.INVALID_REQUEST
         self.learn(told.leader_epoch, told.leader_id, now)
         return Error.NONE
+
+    def _refused(self, epoch: int, sender: int) -> Error:
+        """What only voters ask of voters. Apache Kafka asks no more than an epoch that is not older and an id from 0
+        on, since its voters may change.
+        """
+        if epoch < self.vote.epoch:
+            return Error.FENCED_LEADER_EPOCH
+        if not self._is_voter or sender not in self._others:
+            return Error.INCONSISTENT_VOTER_SET
+        last_epoch, _ = self._log_end()
+        believed = max(last_epoch + MOST_AHEAD, self.vote.epoch + 1)
+        return Error.INVALID_REQUEST if epoch > min(believed, HIGHEST_EPOCH) else Error.NONE
 
     # -- what is heard
 
     def learn(self, epoch: int, leader: int, now: Now) -> None:
         """Somebody says who leads in which epoch (NO_LEADER: he doesn't know). What is older is no news; and that this
-        node leads it knows better.
+        node leads it knows better. There is one leader an epoch: who names another one than this node knows, or one
+        that is no voter, says nothing.
         """
-        if leader == self._node_id:
+        if leader == self._node_id or leader not in self._voters:
             leader = NO_LEADER
-        if epoch < self.vote.epoch or (epoch == self.vote.epoch and leader in (NO_LEADER, self.vote.leader)):
+        is_news = leader != NO_LEADER and self.vote.leader == NO_LEADER
+        if not self.vote.epoch <= epoch <= HIGHEST_EPOCH:
+            return
+        if epoch == self.vote.epoch and not is_news:
             return
         if epoch > self.vote.epoch:
             self.vote = Vote(epoch)
-        assert self.vote.leader == NO_LEADER or epoch > self.vote.epoch, "one leader an epoch"
         self.vote.leader = leader
         self._save(self.vote)
         known = leader != NO_LEADER
@@ -213,8 +252,9 @@ class Election:
             self._forget_leader(now)
 
     def heard_from(self, node: int, now: Now) -> None:
-        """A voter has fetched from this leader."""
-        self._heard_ms[node] = now.monotonic_ms
+        """A node has fetched from this leader: what voters do counts."""
+        if node in self._others:
+            self._heard_ms[node] = now.monotonic_ms
 
     # -- roles
 

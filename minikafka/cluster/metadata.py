@@ -5,7 +5,7 @@ Every node that has replayed the log up to the same offset holds an equal image.
 a restart is a replay.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -127,6 +127,14 @@ class Image:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.matches: dict[str, tuple[str, ...]] = {}  # of topics: kept by coordinators until the topics change
+
+    @staticmethod
+    def of(records: Iterable[MetadataRecord], offset: int = 0) -> "Image":
+        """What a snapshot's records say. Errors: LookupError, AssertionError if they don't fit together."""
+        image = Image()
+        for record in records:
+            image.apply(offset, record)
+        return image
 
     def apply(self, offset: int, record: MetadataRecord) -> None:
         """Take in one committed record. offset: where it stands in the metadata log."""

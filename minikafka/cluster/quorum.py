@@ -20,16 +20,17 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.election import LEADER, Ask, Election, Timeouts, Vote
-from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, MetadataRecord, Partition
+from minikafka.cluster.election import HIGHEST_EPOCH, LEADER, Ask, Election, Timeouts, Vote
+from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER, Image, MetadataRecord, Partition
 from minikafka.cluster.replica import Follower, Hears, Replica
-from minikafka.cluster.snapshots import SnapshotId, Snapshots, encode
+from minikafka.cluster.snapshots import SnapshotId, Snapshots, decode, encode
 from minikafka.storage.checkpoints import HIGH_WATERMARKS, read_offsets, write_offsets
 from minikafka.storage.data_folder import META_PROPERTIES, METADATA_LOG, contents
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
 from minikafka.storage.segment import LOG
 from minikafka.trace import Trace
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_leader_change
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
@@ -41,10 +42,12 @@ LANE = "metadata"
 FETCH_SNAPSHOT_VERSION = 1
 FETCH_VERSION = 18  # the first in which a follower says how much it knows to count (KIP-1166)
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
+MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
 
 _STATE = f"{METADATA_LOG}/quorum-state"
 _HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
 _ANOTHER = "Name a new or empty data folder"
+_GOOD_COPY = "Put a good copy back, or remove it"
 
 
 class SnapshotConfig(NamedTuple):
@@ -158,6 +161,9 @@ class Quorum:
             self.replica = Voter(TOPIC_ID, partition, log, self.node_id, self._hears, committed)
             if log.epochs.latest > vote.epoch:
                 vote = Vote(log.epochs.latest)
+            if vote.epoch > HIGHEST_EPOCH:
+                named = _STATE if log.epochs.latest < vote.epoch else METADATA_LOG
+                raise unusable(named, f"names epoch {vote.epoch}, which no election leads to. {_GOOD_COPY}")
             self.election = Election(
                 self.node_id, self._voters, lambda: self.cluster_id, self._log_end, self._save, self._follow_election,
                 self._ask, self._random, self._timeouts, self._trace,
@@ -225,6 +231,12 @@ class Quorum:
         self.replica.advance_high_watermark()  # this voter has it
         return self.end_offset
 
+    def check_leader(self, epoch: int) -> None:
+        """Refuse what is not for this leader in this epoch, which whoever follows it knows."""
+        if epoch < 0:
+            raise KafkaError(Error.FENCED_LEADER_EPOCH)
+        self.replica.check_leader(epoch)
+
     def follower_fetched(self, node: int, offset: int, now: Now) -> None:
         """A voter or an observer asked for records from this offset on, in this leader's epoch: it has all before."""
         if node in self._voters:
@@ -233,6 +245,9 @@ class Quorum:
         else:
             observer = self.observers.setdefault(node, Follower(now.monotonic_ms))
             observer.fetched(offset, self.end_offset, -1, now.monotonic_ms)
+            if len(self.observers) > MOST_OBSERVERS:
+                silent = min(self.observers, key=lambda each: self.observers[each].fetched_ms)
+                del self.observers[silent]
 
     # -- snapshots
 
@@ -272,20 +287,29 @@ class Quorum:
             if self.epoch != epoch or self.is_leader or answer is None or answer.error_code:
                 self._incoming = None
                 return
-            self._fetch_at = now.monotonic_ms
             self.election.fetched(now)
             data.extend(answer.unaligned_records)
             if len(data) >= answer.size:
                 self._incoming = None
-                self.snapshots.keep(of, bytes(data))
-                self._begin_behind(self.replica.log, of)
-                self.replica.high_watermark = self.applied_offset = of.end_offset
-                self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
-                self._replaced(of.end_offset, self.snapshots.read(of))
+                self._take_snapshot(of, bytes(data), now)
+            self._fetch_at = now.monotonic_ms
 
         self._fetching.add(node)
         topics = [{"name": METADATA_TOPIC, "partitions": [partition]}]
         self._ask(node, LANE, "FetchSnapshot", FETCH_SNAPSHOT_VERSION, {**body, "topics": topics}, answered)
+
+    def _take_snapshot(self, of: SnapshotId, data: bytes, now: Now) -> None:
+        """Another node's snapshot, if it is one, comes in the place of this node's log."""
+        try:
+            records = decode(data)
+            Image.of(records)
+        except (KafkaError, LookupError, ValueError, AssertionError) as error:
+            raise DecodeError(f"{of.path} of the leader is no snapshot ({error!r})") from error
+        self.snapshots.keep(of, data)
+        self._begin_behind(self.replica.log, of)
+        self.replica.high_watermark = self.applied_offset = of.end_offset
+        self._unsaved_bytes, self._saved_ms = 0, now.wall_ms
+        self._replaced(of.end_offset, records)
 
     # -- as follower
 
@@ -307,7 +331,13 @@ class Quorum:
         def answered(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
             if self.epoch == epoch and not self.is_leader:
-                self._take(reply, now)
+                try:
+                    self._take(reply, now)
+                except KafkaError as error:
+                    self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+                    if error.error is Error.KAFKA_STORAGE_ERROR:
+                        raise
+                    raise DecodeError(f"records that can't be appended ({error.message})") from error
             self._fetch_at = now.monotonic_ms if self._fetch_at is None else self._fetch_at
 
         self._ask(node, LANE, "Fetch", FETCH_VERSION, self._asked(epoch), answered)
@@ -342,9 +372,9 @@ class Quorum:
         leader = answer.current_leader
         if answer.error_code:
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
-            self.election.learn(leader.leader_epoch, leader.leader_id, now)
-            if leader.leader_epoch == self.epoch and leader.leader_id == NO_LEADER:
+            if leader.leader_epoch == self.epoch and leader.leader_id != self.leader_id:
                 self.election.lost_leader(now)
+            self.election.learn(leader.leader_epoch, leader.leader_id, now)
             return
         self.election.learn(leader.leader_epoch, leader.leader_id, now)  # a node without a leader has found one
         self.election.fetched(now)
@@ -387,9 +417,13 @@ class Quorum:
             return Vote()
         try:
             state = json.loads(self._disk.read(_STATE))
-            return Vote(int(state["leaderEpoch"]), int(state.get("votedId", NO_LEADER)), int(state["leaderId"]))
-        except (ValueError, KeyError, TypeError):
-            raise unusable(_STATE, "is not what was written there. Put a good copy back, or remove it") from None
+            epoch, leader = int(state["leaderEpoch"]), int(state["leaderId"])
+            voted = int(state.get("votedId", NO_LEADER))
+            if epoch < 0:
+                raise ValueError("an epoch that can't be")
+        except (ValueError, KeyError, TypeError, OverflowError, AttributeError):
+            raise unusable(_STATE, f"is not what was written there. {_GOOD_COPY}") from None
+        return Vote(epoch, voted, leader if leader in self._voters else NO_LEADER)
 
     def _stored_high_watermark(self) -> int:
         try:

@@ -149,7 +149,9 @@ class ProducerState:
 
     def check_marker(self, marker: Marker) -> None:
         """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
-        (KIP-890, KIP-1228); a marker that comes again after its transaction's end may have the same one.
+        (KIP-890, KIP-1228); a marker that comes again after its transaction's end may have the same one. It is newer by
+        one at most, as of a coordinator that fences: with any other one the producer would be out for good. (Apache
+        Kafka takes any.)
 
         Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
@@ -160,6 +162,15 @@ class ProducerState:
         if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
             what = f"coordinator epoch {marker.coordinator_epoch} after {producer.coordinator_epoch}"
             raise KafkaError(Error.TRANSACTION_COORDINATOR_FENCED, what)
+        if producer is not None and marker.producer_id in self._ongoing and marker.producer_epoch > producer.epoch + 1:
+            what = f"epoch {marker.producer_epoch} ends a transaction of epoch {producer.epoch}"
+            raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
+
+    def forget_coordinator(self, producer_id: int, highest: int) -> None:
+        """The coordinator of a producer's last marker, if its epoch is above the highest that there is: none had it."""
+        producer = self.producers.get(producer_id)
+        if producer is not None and producer.coordinator_epoch > highest:
+            producer.coordinator_epoch = -1
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
         """Whether a producer has a transaction open here, with this epoch."""

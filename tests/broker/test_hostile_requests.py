@@ -208,7 +208,7 @@ def test_the_quorum_is_asked_of_one_partition_of_one_topic(node, api, version, n
     topic, partition = names
     partitions = [{partition: number} for number in range(3 - topics)]  # two of one topic, or one each of two
     asked = [{topic: METADATA_TOPIC, "partitions": partitions}] * topics
-    node.send(api, version, "node", topics=asked)
+    node.send(api, version, "node", cluster_id=node.broker.cluster_id, topics=asked)
     assert node.answer().error_code == Error.INVALID_REQUEST
 
 

@@ -15,7 +15,8 @@ def test_kip_966_a_broker_that_comes_back_as_its_session_ends_is_fenced_like_any
     active = next(process.broker for process in cluster._brokers.values() if process.broker.quorum.is_leader)
     gone = next(node for node in cluster._brokers if node != active.node_id)
     cluster.crash(gone)
-    asked = controller.registration(gone, b"another run".ljust(16), (), {})
+    fields = active.image.brokers[gone].fields
+    asked = controller.registration(gone, b"another run".ljust(16), fields["log_dirs"], active.config.advertised)
     asked |= {"cluster_id": active.cluster_id, "previous_broker_epoch": -1}
     with pytest.raises(KafkaError, match="DUPLICATE_BROKER_REGISTRATION"):
         active.controller.register(asked, active.now)

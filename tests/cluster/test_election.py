@@ -26,8 +26,9 @@ class Voter:
     def quorum(self):
         return self.cluster._brokers[self.node].broker.quorum
 
-    def asked(self, candidate, epoch, last_epoch=FAR, end_offset=FAR, pre_vote=False):
+    def asked(self, candidate, epoch, last_epoch=None, end_offset=FAR, pre_vote=False):
         """Its answer to one request: whether it would vote, or the error."""
+        last_epoch = epoch - 1 if last_epoch is None else last_epoch
         body = {"replica_id": candidate, "replica_epoch": epoch, "pre_vote": pre_vote}
         body |= {"last_offset_epoch": last_epoch, "last_offset": end_offset}
         broker = self.cluster._brokers[self.node].broker

@@ -10,9 +10,10 @@ import time
 import traceback
 
 from tests.soak.core import Core
+from tests.soak.nodes import Nodes
 from tests.soak.tcp import Tcp
 
-DRIVERS = {"core": Core, "tcp": Tcp}
+DRIVERS = {"core": Core, "tcp": Tcp, "nodes": Nodes}
 RUN_REQUESTS = 10_000
 SHOWN = 400  # characters of a step
 
@@ -38,7 +39,7 @@ def fuzz(over: str, requests: int, seed: int) -> bool:
     return True
 
 
-def tell(driver: Core | Tcp) -> None:
+def tell(driver: Core | Tcp | Nodes) -> None:
     """The last steps, and what went wrong."""
     for at, step in driver.steps:
         print(f"  at {at}: {str(step)[:SHOWN]}")
@@ -47,9 +48,10 @@ def tell(driver: Core | Tcp) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak.fuzz", description=__doc__)
-    parser.add_argument("--requests", type=int, default=100_000, help="over each of the two ways")
+    parser.add_argument("--requests", type=int, default=100_000, help="over each of the ways")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--over", choices=DRIVERS, help="one way only: the core in this process, or TCP")
+    ways = "one way only: the core in this process, TCP, or three nodes' listener for nodes"
+    parser.add_argument("--over", choices=DRIVERS, help=ways)
     args = parser.parse_args()
     ways = [args.over] if args.over else list(DRIVERS)
     return 0 if all([fuzz(way, args.requests, args.seed) for way in ways]) else 1

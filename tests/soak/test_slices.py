@@ -10,6 +10,7 @@ from tests.soak.clients import SERVED
 from tests.soak.copier import copy
 from tests.soak.core import Core
 from tests.soak.failover import failover
+from tests.soak.nodes import Nodes
 from tests.soak.tcp import Tcp
 
 
@@ -41,6 +42,21 @@ def test_a_seed_is_the_same_day_again():
         core = Core(5)
         core.run(300)
         return core.now, core.steps
+
+    assert steps() == steps()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_request_to_the_listener_of_the_nodes_stops_one_or_leaves_a_poison_behind(seed):
+    """Three nodes elect and take a write afterwards, and again when they are started from their disks."""
+    Nodes(seed).run(1500)
+
+
+def test_a_seed_of_the_listener_of_the_nodes_is_the_same_day_again():
+    def steps():
+        nodes = Nodes(5)
+        nodes.run(200)
+        return nodes.cluster.now_ms, nodes.steps
 
     assert steps() == steps()
 

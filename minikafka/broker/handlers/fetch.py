@@ -14,7 +14,8 @@ from typing import Any
 
 from minikafka.broker.active_controller import METADATA
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
-from minikafka.broker.fetch_sessions import AT_ONCE, Asked, FetchKey, Session, news
+from minikafka.broker.fetch_sessions import AT_ONCE, FINAL_EPOCH, Asked, FetchKey, Session, news
+from minikafka.broker.handlers.nodes import check_follower
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
@@ -32,6 +33,7 @@ HIGH_WATERMARKS = 18
 READ_COMMITTED = 1
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 CONSUMER = -1
+METADATA_KEYS = {(METADATA_TOPIC, 0), (METADATA_TOPIC_ID, 0)}
 WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 UNSETTLED: tuple[Any, ...] = (None,) * 4
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
@@ -39,19 +41,21 @@ NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body = request.body
+    follower, named = replica_id(broker, request), asked_partitions(request)
+    if follower != CONSUMER:
+        check_metadata_fetch(broker, request, named)
     try:
         asked, session, incremental = broker.fetch_sessions.open(
             body.session_id,
             body.session_epoch,
             request.version >= TOPIC_IDS,
-            asked_partitions(request),
+            named,
             forgotten_partitions(request),
             now.monotonic_ms,
         )
     except KafkaError as error:
         return {"error_code": error.error, "responses": []}
 
-    follower = replica_id(request)
     rows = unsettled(broker, session, asked, now.monotonic_ms)
     if follower != CONSUMER:
         for one in rows:
@@ -129,11 +133,26 @@ def topic_name(broker: Broker, topic: str | bytes) -> str:
     return topic if isinstance(topic, str) else broker.image.topic_names.get(topic, "")
 
 
-def replica_id(request: Call) -> int:
+def replica_id(broker: Broker, request: Call) -> int:
     """The node that fetches as a follower; CONSUMER for everybody who is not a node of the cluster."""
     if request.client.listener != CONTROLLER_LISTENER:
         return CONSUMER
-    return int(request.body.replica_state.replica_id if request.version >= 15 else request.body.replica_id)
+    follower = int(request.body.replica_state.replica_id if request.version >= 15 else request.body.replica_id)
+    if follower != CONSUMER:
+        check_follower(broker, follower)
+    return follower
+
+
+def check_metadata_fetch(broker: Broker, request: Call, named: Iterable[FetchKey]) -> None:
+    """Who follows the metadata log names its cluster each time, so it has no session. Errors: INCONSISTENT_CLUSTER_ID,
+    INVALID_REQUEST.
+    """
+    if METADATA_KEYS.isdisjoint(named):
+        return
+    if request.body.cluster_id != broker.cluster_id:
+        raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
+    if request.body.session_epoch != FINAL_EPOCH:
+        raise KafkaError(Error.INVALID_REQUEST)
 
 
 def led(broker: Broker, one: Asked, follower: int = CONSUMER, or_follower: bool = False) -> Replica:
@@ -142,11 +161,16 @@ def led(broker: Broker, one: Asked, follower: int = CONSUMER, or_follower: bool 
     if isinstance(one.topic, bytes) and not name:
         raise KafkaError(Error.UNKNOWN_TOPIC_ID)
     if name == METADATA_TOPIC and follower != CONSUMER:
-        broker.quorum.replica.check_leader(one.current_leader_epoch)
+        if one.partition != 0:
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        broker.quorum.check_leader(one.current_leader_epoch)
         return broker.quorum.replica
     if name == METADATA_TOPIC and isinstance(one.topic, bytes):
         raise KafkaError(Error.UNKNOWN_TOPIC_ID)
-    return broker.replicas.leader(name, one.partition, one.current_leader_epoch, or_follower)
+    replica = broker.replicas.leader(name, one.partition, one.current_leader_epoch, or_follower)
+    if follower != CONSUMER and follower not in replica.partition.replicas:
+        raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)  # it may know of a reassignment that this leader doesn't
+    return replica
 
 
 def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now: Now) -> None:
@@ -156,12 +180,13 @@ def note_follower(broker: Broker, request: Call, follower: int, one: Asked, now:
         parted = one.last_fetched_epoch >= 0 and replica.log.diverging_epoch(one.last_fetched_epoch, one.fetch_offset)
     except KafkaError:
         return  # the answer will say so
-    if parted or one.fetch_offset > replica.log.log_end_offset:
+    if parted or not 0 <= one.fetch_offset <= replica.log.log_end_offset:
         return
     if replica is broker.quorum.replica:
         broker.quorum.follower_fetched(follower, one.fetch_offset, now)
-    elif follower in replica.partition.replicas:
-        epoch = request.body.replica_state.replica_epoch
+        return
+    epoch, known = request.body.replica_state.replica_epoch, broker.image.brokers.get(follower)
+    if epoch < 0 or known is None or known.broker_epoch <= epoch:  # else another run of it has asked (KIP-903)
         replica.follower_fetched(follower, one.fetch_offset, now, epoch, one.log_start_offset)
         if ("log_start", replica.log.topic, one.partition) in broker.waiting:
             broker.moved(("log_start", replica.log.topic, one.partition), 0)
@@ -207,7 +232,8 @@ def counts_more(request: Call, answers: dict[FetchKey, Answer]) -> bool:
         for partition in topic.partitions
         if request.version >= HIGH_WATERMARKS
     }
-    return any(answers[key]["high_watermark"] > high_watermark for key, high_watermark in known.items())
+    told = ((answers[key]["high_watermark"], known[key]) for key in known if key in answers)
+    return any(high_watermark > was for high_watermark, was in told)
 
 
 def leaders_named(broker: Broker, request: Call, answers: Iterable[Answer]) -> list[Answer]:

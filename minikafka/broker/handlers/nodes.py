@@ -7,12 +7,15 @@ from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call, by_topic, 
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import METADATA_TOPIC, MetadataRecord
+from minikafka.cluster.quorum import READ_SIZE
 from minikafka.cluster.replica import Follower
 from minikafka.cluster.snapshots import SnapshotId
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
+NO_DIRECTORY = bytes(16)
+NAME_A_VOTER = "Vote", "BeginQuorumEpoch"
 METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
 
 
@@ -31,15 +34,30 @@ def end_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     return of_quorum(broker, request, lambda asked: broker.quorum.election.told_of_resignation(asked, now))
 
 
-def of_quorum(broker: Broker, request: Call, answer: Callable[[Message], Answer], field: str = "topic_name") -> Answer:
-    """The frame that they have in common: one partition of one topic, of this cluster. field: what names the topic."""
+def of_quorum(
+    broker: Broker, request: Call, answer: Callable[[Message], Answer],
+    field: str = "topic_name", number: str = "partition_index",
+) -> Answer:  # fmt: skip
+    """The frame that they have in common: the one partition of one topic, of this cluster. field, number: what names
+    the topic and the partition. Apache Kafka lets a request pass that names no cluster; nodes always name theirs.
+    """
     body = request.body
-    if body.cluster_id is not None and body.cluster_id != broker.cluster_id:
+    if body.cluster_id != broker.cluster_id:
         raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-    partitions = [each for topic in body.topics for each in topic.partitions]
-    if [getattr(topic, field) for topic in body.topics] != [METADATA_TOPIC] or len(partitions) != 1:
+    asked = [(getattr(topic, field), each) for topic in body.topics for each in topic.partitions]
+    if [(topic, getattr(each, number)) for topic, each in asked] != [(METADATA_TOPIC, 0)]:
         raise KafkaError(Error.INVALID_REQUEST)
-    return {"topics": [{field: METADATA_TOPIC, "partitions": [answer(partitions[0])]}]}
+    partition = asked[0][1]
+    known = {"partition_index": 0, "leader_id": broker.quorum.leader_id, "leader_epoch": broker.quorum.epoch}
+    for_me = request.api not in NAME_A_VOTER or is_for(broker, body, partition)
+    found = answer(partition) if for_me else known | {"error_code": Error.INVALID_VOTER_KEY}
+    return {"topics": [{field: METADATA_TOPIC, "partitions": [found]}]}
+
+
+def is_for(broker: Broker, body: Message, partition: Message) -> bool:
+    """Whether the voter that a request names is this one: its id, and its directory if that is named (KIP-853)."""
+    directories = NO_DIRECTORY, broker.control.directory_id
+    return body.voter_id == broker.node_id and partition.voter_directory_id in directories
 
 
 def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
@@ -47,11 +65,14 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
     quorum, body = broker.quorum, request.body
 
     def piece(asked: Message, of: SnapshotId) -> Answer:
-        quorum.replica.check_leader(asked.current_leader_epoch)
-        found = quorum.snapshots.piece(of, asked.position, body.max_bytes)
+        check_follower(broker, body.replica_id)
+        quorum.check_leader(asked.current_leader_epoch)
+        if asked.position < 0 or body.max_bytes < 0:
+            raise KafkaError(Error.POSITION_OUT_OF_RANGE)
+        found = quorum.snapshots.piece(of, asked.position, min(body.max_bytes, READ_SIZE))
         if found is None:
             raise KafkaError(Error.SNAPSHOT_NOT_FOUND)
-        if not 0 <= asked.position < found[1]:
+        if asked.position >= found[1]:
             raise KafkaError(Error.POSITION_OUT_OF_RANGE)
         quorum.election.heard_from(body.replica_id, now)
         return {"unaligned_records": found[0], "size": found[1]}
@@ -62,7 +83,13 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
         known["current_leader"] = {"leader_id": quorum.leader_id, "leader_epoch": quorum.epoch}
         return judged(known | {"unaligned_records": b""}, lambda: piece(asked, of))
 
-    return of_quorum(broker, request, answer, "name")
+    return of_quorum(broker, request, answer, "name", "partition")
+
+
+def check_follower(broker: Broker, replica_id: int) -> None:
+    """Whoever says it is a node that follows: another one than this. Errors: INVALID_REQUEST."""
+    if replica_id < 0 or replica_id == broker.node_id:
+        raise KafkaError(Error.INVALID_REQUEST)
 
 
 def register(broker: Broker, request: Call, now: Now) -> Answer | Wait:

@@ -11,6 +11,7 @@ from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, V2, Status, TopicPartition
 from minikafka.storage.producer_state import Marker, Producer
@@ -210,10 +211,26 @@ def promise(broker: Broker, topic: str, marker: Marker, answer: Answer, now: Now
     if broker.replicas.find(topic, number) is None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
     replica = broker.replicas.leader(topic, number)
+    check_coordinator_epoch(broker, replica, marker)
     of_groups = topic == OFFSETS_TOPIC
     appended = broker.groups.end_transaction(number, marker, now) if of_groups else replica.append_marker(marker, now)
     of = replica, replica.leader_epoch, appended.last_offset + 1
     return Promise(*of, answer, lambda error: {"error_code": error.error})
+
+
+def check_coordinator_epoch(broker: Broker, replica: Replica, marker: Marker) -> None:
+    """A coordinator's epoch is the leader epoch of a partition of `__transaction_state`: one that none of them has come
+    to is refused, until this node hears of it. Were it kept, no coordinator could ever end that producer's transactions
+    again. (Apache Kafka believes it.) Errors: UNKNOWN_LEADER_EPOCH, INVALID_REQUEST.
+    """
+    if min(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch + 1) < 0:
+        raise KafkaError(Error.INVALID_REQUEST)
+    topic = broker.transactions.topic
+    if topic is not None:  # else there are no coordinators yet, and an administrator may say what he likes
+        highest = max(partition.leader_epoch for partition in topic.partitions.values())
+        if marker.coordinator_epoch > highest:
+            raise KafkaError(Error.UNKNOWN_LEADER_EPOCH)
+        replica.log.producers.forget_coordinator(marker.producer_id, highest)
 
 
 # -- of administrators
