@@ -162,7 +162,9 @@ def check_door(
 ) -> None:
     """Where a node listens to the others: reachable for them, and not for everybody. Errors: CannotServe."""
     node, here = args.node.number, is_loopback(listener)
-    if here and not all(is_this_machine(host) for host, _ in args.voters.values()):
+    own_names = {args.node.host, args.voters.get(node, (None, 0))[0]}
+    others = {host for host, _ in args.voters.values()} - own_names
+    if here and not all(map(is_this_machine, others)):
         raise CannotServe(
             f"--node {node}: other nodes run on other machines, and {named(listener.getsockname())} "
             f"is reached from this one only: name the address where they reach node {node}, --node {node}@ADDRESS:PORT."

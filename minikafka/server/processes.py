@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from minikafka.server.addresses import NodeAt, keep_port
+from minikafka.server.addresses import CannotServe, NodeAt, keep_port
 from minikafka.server.checks import cluster_secret, place_of
 from minikafka.server.log import log
 from minikafka.server.serve import MOST_VOTERS, Parent, data_folder, port_of, run_here
@@ -147,9 +147,11 @@ class Child:
         try:
             with open(self._pid_file, "w", encoding="ascii") as file:
                 file.write(f"{self._process.pid}\n")
-        except OSError as error:  # the broker itself says whether it can go on
-            pid = self._process.pid
-            log(f"can't write {self._pid_file}, that broker {self._node} is process {pid}: {error.strerror}.")
+        except OSError as error:
+            why = f"can't write the id of process {self._process.pid} to {self._pid_file}: {error.strerror}."
+            if not self.address:
+                raise CannotServe(why) from error
+            log(why)  # it has served before: it says itself whether it can go on
 
     def _died(self, process: BaseProcess) -> None:
         """One that never was ready is not tried again, nor one that has stopped by itself at its start: it has said

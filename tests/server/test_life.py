@@ -21,9 +21,9 @@ def serve(*options, **popen):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
 
-def said(*options):
+def said(*options, **popen):
     """(exit code, standard error) of a server that does not start."""
-    process = serve(*options)
+    process = serve(*options, **popen)
     _, errors = process.communicate(timeout=120)
     return process.returncode, errors
 
