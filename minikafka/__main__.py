@@ -5,9 +5,12 @@ import re
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from minikafka.trace import printable
+
+if TYPE_CHECKING:
+    from minikafka.server.addresses import NodeAt
 
 SERVER_PROPERTIES = """\
 Server properties are Apache Kafka's defaults, with these differences:
@@ -114,23 +117,31 @@ def parser() -> argparse.ArgumentParser:
 
 def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add = serve.add_argument
-    add("--brokers", type=int, default=1, metavar="N", help="how many brokers (default 1), all in this process")
+    add("--brokers", type=brokers, default=1, metavar="N", help="how many brokers (default 1), all in this process")
     add("--processes", action="store_true",
         help="a process for each broker: kill -9 one, its id is in broker-N.pid in the data folder; it starts again")
     add("--no-restart", action="store_true", help="with --processes: a broker that died stays dead")
-    add("--node", type=int, metavar="N", help="be node N of a cluster, with --voters")
+    add("--node", type=node, metavar="N[@HOST[:PORT]]",
+        help="be node N of a cluster, with --voters; where it listens to the other nodes (default: where --voters says "
+        "that it does; a node that does not vote: 127.0.0.1)")
     add("--voters", type=voters, metavar="1@HOST:PORT,...",
         help="the nodes that vote on metadata, and where they listen to each other (an odd number of them)")
-    add("--racks", type=lambda text: text.split(","), default=[], metavar="A,B,C", help="the brokers' racks, in turn")
-    add("--cluster-id", metavar="ID", help="the cluster's id: 22 characters, the same for all its nodes")
+    add("--cluster-secret", type=path, metavar="FILE",
+        help="a file with what all nodes of the cluster know and nobody else, at least 16 characters; without it the "
+        "variable MINIKAFKA_CLUSTER_SECRET; needed where nodes listen to each other on another address than this "
+        "machine's own (--brokers makes one itself)")
+    add("--racks", type=racks, default=[], metavar="A,B,C", help="the brokers' racks, in turn")
+    add("--cluster-id", type=cluster_id, metavar="ID",
+        help="the cluster's id: 22 characters, the same for all its nodes")
     add("--host", type=host, default="127.0.0.1", help="the address to listen on (default 127.0.0.1: this machine)")
     add(
         "--port", type=port, default=9092,
         help="the port to listen on (default 9092; 0 picks a free one); more brokers take the next ones",
     )  # fmt: skip
     add("--advertised-host", type=host, metavar="HOST", help="the name that clients connect to (default: --host)")
-    add("--data", metavar="DIR", help="where to keep the data (default: a temporary folder, removed at exit)")
-    add("--trace", metavar="FILE", help="write what happens to FILE, one JSON object a line")
+    add("--data", type=path, metavar="DIR",
+        help="where to keep the data (default: a temporary folder, removed at exit)")
+    add("--trace", type=path, metavar="FILE", help="write what happens to FILE, one JSON object a line")
     add("--verbose", action="store_true", help="say who connects and what they speak")
     add(
         "--override", type=server_property, action="append", default=[], metavar="NAME=VALUE",
@@ -139,6 +150,7 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
     add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
     add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
+    serve.set_defaults(handed_secret=None)
 
 
 def add_lab_options(lab: argparse.ArgumentParser) -> None:
@@ -178,10 +190,31 @@ def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", help="a new folder, or an empty one, that keeps the Parquet files")
 
 
+NAME = r"[0-9a-zA-Z\-%._]{1,253}"
+ADDRESS = rf"(?P<host>{NAME}|\[[0-9a-zA-Z\-%._:]{{1,253}}\])"
+MOST_NODE = 2**31 - 1  # an int32, as in every request that names a node
+
+
+def wrong(text: str, what: str) -> argparse.ArgumentTypeError:
+    """That something typed is not what it should be."""
+    return argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not {what}")
+
+
+def brokers(text: str) -> int:
+    """How many; `serve` says how many there may be."""
+    if not re.fullmatch("-?[0-9]{1,9}", text):
+        raise wrong(text, "a number of brokers, for example 3")
+    return int(text)
+
+
 def host(text: str) -> str:
     """A host name or an address, as Kafka reads it in listeners; names are never longer (RFC 1035)."""
+    try:
+        text.encode("idna")  # what a connection will ask for: no part of it is empty, or longer than 63
+    except UnicodeError:
+        raise wrong(text, "a host name or an address") from None
     if not re.fullmatch(r"[0-9a-zA-Z\-%._:]{1,253}", text):
-        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a host name or an address")
+        raise wrong(text, "a host name or an address")
     return text
 
 
@@ -189,26 +222,75 @@ def port(text: str) -> int:
     """A TCP port from the command line."""
     number = int(text) if re.fullmatch("[0-9]{1,5}", text) else -1
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a port: a number from 0 to 65535")
+        raise wrong(text, "a port: a number from 0 to 65535")
     return number
+
+
+def node_id(text: str, whole: str) -> int:
+    """A node's number. Apache Kafka has a node 0, too; here they are counted from 1, as in broker-1."""
+    number = int(text)
+    if not 1 <= number <= MOST_NODE:
+        raise wrong(whole, f"a node: they are numbered from 1 to {MOST_NODE}")
+    return number
+
+
+def node(text: str) -> "NodeAt":
+    """Which node this is, and where it listens to the others."""
+    from minikafka.server.addresses import NodeAt
+
+    match = re.fullmatch(rf"(?P<id>[0-9]{{1,10}})(@{ADDRESS}(:(?P<port>[0-9]{{1,5}}))?)?", text)
+    if match is None:
+        raise wrong(text, "a node: for example 1, or 1@192.0.2.7:9093 to say where it listens to the others")
+    at = match["host"] and host(match["host"].strip("[]"))
+    return NodeAt(node_id(match["id"], text), at, port(match["port"] or "0"))
 
 
 def voters(text: str) -> dict[int, tuple[str, int]]:
     """controller.quorum.voters, as Kafka writes it."""
-    found = {}
+    found: dict[int, tuple[str, int]] = {}
     for each in text.split(","):
-        match = re.fullmatch(r"([0-9]{1,9})@([0-9a-zA-Z\-%._:\[\]]{1,253}):([0-9]{1,5})", each)
+        match = re.fullmatch(rf"(?P<id>[0-9]{{1,10}})@{ADDRESS}:(?P<port>[0-9]{{1,5}})", each)
         if match is None:
-            raise argparse.ArgumentTypeError(f"'{printable(each, TYPED)}' is not a voter: for example 1@localhost:9093")
-        found[int(match[1])] = (match[2].strip("[]"), int(match[3]))
+            raise wrong(each, "a voter: for example 1@localhost:9093")
+        address = (host(match["host"].strip("[]")), port(match["port"]))
+        if not address[1]:
+            raise wrong(each, "a voter: the others must know its port")
+        number = node_id(match["id"], each)
+        if number in found:
+            raise argparse.ArgumentTypeError(f"voter {number} is named twice")
+        if address in found.values():
+            raise argparse.ArgumentTypeError(f"two voters are to listen on {match['host']}:{address[1]}")
+        found[number] = address
     return found
+
+
+def racks(text: str) -> list[str]:
+    """One each broker, in turn."""
+    found = text.split(",")
+    if not all(rack and rack.isprintable() for rack in found):
+        raise wrong(text, "a list of racks: for example a,b,c")
+    return found
+
+
+def cluster_id(text: str) -> str:
+    """16 bytes in base64, as kafka-storage random-uuid prints them."""
+    if not re.fullmatch("[0-9a-zA-Z_-]{22}", text):
+        raise wrong(text, "a cluster id: 22 letters, digits, - or _, for example MkU3OEVBNTcwNTJENDM2Qg")
+    return text
+
+
+def path(text: str) -> str:
+    """The name of a file or a folder."""
+    if not text:
+        raise wrong(text, "the name of anything")
+    return text
 
 
 def orders(text: str) -> int:
     """How many orders the pipeline sends: enough that both halves of its day have some."""
     number = int(text) if re.fullmatch("[0-9]{1,8}", text) else 0
     if number < 20:
-        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not a number of orders: 20 or more")
+        raise wrong(text, "a number of orders: 20 or more")
     return number
 
 
@@ -216,7 +298,7 @@ def server_property(text: str) -> tuple[str, str]:
     """NAME=VALUE from the command line."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not NAME=VALUE, for example num.partitions=3")
+        raise wrong(text, "NAME=VALUE, for example num.partitions=3")
     return name, value
 
 

@@ -1,25 +1,39 @@
-"""A port to listen on, and who has it when it is taken."""
+"""A port to listen on, and who has it when it is taken; the way to another node's."""
 
+import asyncio
 import errno
+import ipaddress
 import os
 import socket
 from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class NodeAt(NamedTuple):
+    """--node: which one, and where it listens to the other nodes, unless --voters says that. port 0: a free one."""
+
+    number: int
+    host: str | None = None
+    port: int = 0
 
 
 class CannotServe(Exception):
     """The server can't run; str() is what the person at the terminal should read."""
 
 
-def listen_socket(host: str, port: int, kept: bool = False, keeps: bool = False) -> socket.socket:
+def listen_socket(
+    host: str, port: int, kept: bool = False, keeps: bool = False, option: str = "--host"
+) -> socket.socket:
     """A socket that listens; those who come before the broker accepts wait in its queue. Port 0 picks a free one.
-    kept: another process of ours keeps the port, by a socket that does not listen (keeps).
+    kept: another process of ours keeps the port, by a socket that does not listen (keeps). option: which one of the
+    command line says where, for who reads why it can't.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise CannotServe(f"--host: the name {host!r} is not known here ({error.strerror}).") from error
+        raise CannotServe(f"{option}: the name {host!r} is not known here ({error.strerror}).") from error
     except UnicodeError as error:  # a label of more than 63 characters
-        raise CannotServe(f"--host: {host!r} is not a host name.") from error
+        raise CannotServe(f"{option}: {host!r} is not a host name.") from error
     listener = socket.socket(family, kind, protocol)
     if os.name == "posix":  # a port in TIME_WAIT after our last run is free; on Windows the option means something else
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -31,8 +45,51 @@ def listen_socket(host: str, port: int, kept: bool = False, keeps: bool = False)
             listener.listen(1)  # two programs may bind one port with SO_REUSEADDR: only listening tells
     except OSError as error:
         listener.close()
-        raise CannotServe(why_not(host, port, error)) from error
+        raise CannotServe(why_not(host, port, error, option)) from error
     return listener
+
+
+async def reach(host: str, port: int) -> socket.socket:
+    """A connection to another node. Errors: OSError."""
+    loop, wanted = asyncio.get_running_loop(), socket.SOCK_STREAM
+    try:
+        found = socket.getaddrinfo(host, port, type=wanted, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:  # a name: asking for its address may take time, so a thread does
+        found = await loop.getaddrinfo(host, port, type=wanted)
+    failed = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in found:
+        sock = socket.socket(family, kind, protocol)
+        sock.setblocking(False)
+        try:
+            await loop.sock_connect(sock, address)
+            return sock
+        except OSError as error:
+            sock.close()
+            failed = error
+        except BaseException:  # cancelled
+            sock.close()
+            raise
+    raise failed
+
+
+def is_loopback(sock: socket.socket) -> bool:
+    """Whether only this machine reaches a socket that listens."""
+    return address_of(sock).is_loopback
+
+
+def is_unspecified(sock: socket.socket) -> bool:
+    """Whether a socket listens on all addresses of this machine: none that a client could be told."""
+    return address_of(sock).is_unspecified
+
+
+def address_of(sock: socket.socket) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(sock.getsockname()[0].partition("%")[0])
+
+
+def named(peername: Any) -> str:
+    """The address of who is at the other end, as one writes it."""
+    host, port = peername[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def keep_port(host: str, port: int) -> socket.socket:
@@ -44,17 +101,25 @@ def keep_port(host: str, port: int) -> socket.socket:
     return listen_socket(host, port, kept=True, keeps=True)
 
 
-def why_not(host: str, port: int, error: OSError) -> str:
+def why_not(host: str, port: int, error: OSError, option: str) -> str:
     """In plain words, with the way out."""
+    for_clients = option == "--host"
     if error.errno in (errno.EADDRINUSE, errno.EACCES) and port >= 1024:
+        another = f"another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
         return (
-            f"port {port} is taken by another program{holder_of(port)}: "
-            f"stop it, or choose another port:  minikafka serve --port {port + 1}   (0 picks a free one)"
+            f"port {port} is taken by another program{holder_of(port)}: stop it, or choose "
+            f"{another if for_clients else f'another port in {option}.'}"
         )
     if error.errno == errno.EACCES:
-        return f"only an administrator may listen on port {port}: choose one above 1023, for example --port 9092."
-    if error.errno == errno.EADDRNOTAVAIL:
+        example = "--port 9092" if for_clients else f"9093 in {option}"
+        return f"only an administrator may listen on port {port}: choose one above 1023, for example {example}."
+    if error.errno == errno.EADDRNOTAVAIL and for_clients:
         return f"{host} is not an address of this machine: --host says where to listen (127.0.0.1, 0.0.0.0)."
+    if error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"{option}: {host} is not an address of this machine. If others reach it so nevertheless, "
+            "say where to listen to them: --node N@ADDRESS:PORT."
+        )
     return f"can't listen on {host}:{port}: {error.strerror}."
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minikafka.server.addresses import named
 from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, BadFrame, Frames
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = transport
         peer = transport.get_extra_info("peername")
         if peer:
-            self.host = peer[0]
-            self.name = f"[{peer[0]}]:{peer[1]}" if ":" in peer[0] else f"{peer[0]}:{peer[1]}"
+            self.host, self.name = peer[0], named(peer)
         self.server.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -5,24 +5,35 @@ affair.
 """
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 from minikafka.broker.effects import Request
+from minikafka.server.addresses import reach
+from minikafka.server.door import Stranger, knock
 from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
 
 
 class Lane(asyncio.BufferedProtocol):
-    """One connection to another node. replied(request, frame), failed(request): how each request ends."""
+    """One connection to another node. replied(request, frame), failed(request): how each request ends.
+
+    secret: the cluster's, which the other node has to know, too; None: there is no door. stranger(why): what stands
+    there is no node of our cluster, or has no name here; None: it is one.
+    """
 
     def __init__(
         self,
         address: tuple[str, int],
+        secret: bytes | None,
+        stranger: Callable[[str | None], object],
         max_frame_bytes: int,
         replied: Callable[[Request, bytearray], None],
         failed: Callable[[list[Request]], None],
     ) -> None:
         self.closed = False
         self._address = address
+        self._secret = secret
+        self._stranger = stranger
         self._replied = replied
         self._failed = failed
         self._asked: list[Request] = []
@@ -51,9 +62,30 @@ class Lane(asyncio.BufferedProtocol):
 
     async def _connect(self) -> None:
         try:
-            await asyncio.get_running_loop().create_connection(lambda: self, *self._address)
-        except OSError:
+            sock = await self._greeted()
+        except (OSError, EOFError):  # nobody is there, or not any more
             self.connection_lost(None)
+        except Stranger as stranger:
+            self._stranger(str(stranger))
+            self.connection_lost(None)
+        else:
+            self._stranger(None)
+            await asyncio.get_running_loop().create_connection(lambda: self, sock=sock)
+
+    async def _greeted(self) -> socket.socket:
+        """A connection on which both sides have proved themselves. Errors: Stranger, OSError, EOFError."""
+        host = self._address[0]
+        try:
+            sock = await reach(*self._address)
+        except (socket.gaierror, UnicodeError) as error:
+            raise Stranger(f"can't be asked: the name {host!r} is not known here ({error})") from error
+        try:
+            if self._secret is not None:
+                await knock(sock, self._secret)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
 
     def _send(self) -> None:
         if self._transport is not None and self._unsent:

@@ -22,9 +22,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from minikafka.server.addresses import keep_port
+from minikafka.server.addresses import CannotServe, NodeAt, keep_port
+from minikafka.server.checks import cluster_secret, place_of
 from minikafka.server.log import log
-from minikafka.server.serve import MOST_VOTERS, Parent, known_cluster_id, port_of, run_here
+from minikafka.server.serve import MOST_VOTERS, Parent, data_folder, port_of, run_here
 from minikafka.server.shell import now
 
 CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -32,20 +33,21 @@ SOON_SECONDS = 2.0  # one that died sooner than this after its start waits so lo
 STOP_SECONDS = 30.0
 
 
-def run_processes(args: argparse.Namespace, folder: str, parent: Parent, cleanup: ExitStack) -> int:
+def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int:
     """Run all brokers until a stop is wanted; returns the exit code."""
+    args.handed_secret = cluster_secret(args)
     nodes = range(1, args.brokers + 1)
     kept = {node: keep_port(args.host, args.port + node - 1 if args.port else 0) for node in nodes}
     of_nodes = {node: keep_port("127.0.0.1", 0) for node in nodes[:MOST_VOTERS]}
     for each in (*kept.values(), *of_nodes.values()):
         cleanup.callback(each.close)
+    folder, cluster_id = data_folder(args, nodes, cleanup)
     stop = Stop(parent.wait_for_end)
-    cluster_id = known_cluster_id(folder, nodes, args)
     our_life, our_end = CONTEXT.Pipe(duplex=False)
     if hasattr(os, "register_at_fork"):  # what a broker inherits must not keep the others alive
         os.register_at_fork(after_in_child=our_end.close)
     gc.freeze()  # what is loaded stays; a collection that looked at it would copy its pages for each fork
-    each_args = (args_of(args, node, folder, kept, of_nodes, cluster_id) for node in nodes)
+    each_args = (args_of(args, node, folder, kept, of_nodes, str(cluster_id)) for node in nodes)
     brokers = [Child(own, folder, our_life, not args.no_restart) for own in each_args]
     try:
         watch(brokers, stop, parent)
@@ -78,9 +80,10 @@ def args_of(
     of_nodes: dict[int, socket.socket], cluster_id: str,
 ) -> argparse.Namespace:
     """What one broker's process is asked for: `serve --node N --voters ...`."""
-    own = {"processes": False, "brokers": 1, "node": node, "cluster_id": cluster_id, "kept_ports": True}
+    own: dict[str, Any] = {"processes": False, "no_restart": False, "brokers": 1}
+    own |= {"node": NodeAt(node), "cluster_id": cluster_id, "kept_ports": True}
     own["voters"] = {voter: ("127.0.0.1", port_of(listener)) for voter, listener in of_nodes.items()}
-    own |= {"port": port_of(kept[node]), "data": os.path.join(folder, f"broker-{node}")}
+    own |= {"port": port_of(kept[node]), "data": place_of(folder, node, several=True)}
     if args.trace:
         own |= {"trace": f"{args.trace}.{node}", "trace_began_ms": now().monotonic_ms}
         with suppress(OSError):
@@ -110,9 +113,11 @@ class Child:
         self._args = args
         self._our_life = our_life
         self._restart = restart
-        self._pid_file = os.path.join(folder, f"broker-{args.node}.pid")
+        self._node = args.node.number
+        self._pid_file = os.path.join(folder, f"broker-{self._node}.pid")
         self._process: BaseProcess | None = None
-        self._ready: Connection | None = None
+        self._ready: Connection | None = None  # where it says so
+        self._is_ready = False
         self._began = 0.0
 
     @property
@@ -128,30 +133,40 @@ class Child:
         if self._ready is not None and self._ready.poll():
             with suppress(EOFError):  # it died before
                 self.address = self._ready.recv()
+                self._is_ready = True
             self._ready = None
         if self._process is not None and self._process.exitcode is not None:
             self._died(self._process)
 
     def _start(self) -> None:
-        self.start_at, self._began = None, time.monotonic()
+        self.start_at, self._began, self._is_ready = None, time.monotonic(), False
         self._ready, say = CONTEXT.Pipe(duplex=False)
         self._process = CONTEXT.Process(target=run_broker, args=(self._args, say, self._our_life))
         self._process.start()
         say.close()
-        with open(self._pid_file, "w", encoding="ascii") as file:
-            file.write(f"{self._process.pid}\n")
+        try:
+            with open(self._pid_file, "w", encoding="ascii") as file:
+                file.write(f"{self._process.pid}\n")
+        except OSError as error:
+            why = f"can't write the id of process {self._process.pid} to {self._pid_file}: {error.strerror}."
+            if not self.address:
+                raise CannotServe(why) from error
+            log(why)  # it has served before: it says itself whether it can go on
 
     def _died(self, process: BaseProcess) -> None:
-        """One that never was ready is not tried again."""
+        """One that never was ready is not tried again, nor one that has stopped by itself at its start: it has said
+        why, and would do so for ever.
+        """
         assert process.exitcode is not None
         end = how(process.exitcode)
+        stopped_itself = process.exitcode > 0 and not self._is_ready
         self._process = self._ready = None
         self._forget()
-        self.ended = not self._restart or not self.address
+        self.ended = not self._restart or not self.address or stopped_itself
         if self.ended:
-            log(f"broker {self._args.node} has ended ({end}).")
+            log(f"broker {self._node} has ended ({end}).")
             return
-        log(f"broker {self._args.node} (process {process.pid}) died ({end}): it is started again.")
+        log(f"broker {self._node} (process {process.pid}) died ({end}): it is started again.")
         soon = time.monotonic() - self._began < SOON_SECONDS
         self.start_at = time.monotonic() + (SOON_SECONDS if soon else 0)
 
@@ -165,7 +180,7 @@ class Child:
             self._forget()
 
     def _forget(self) -> None:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.remove(self._pid_file)
 
 

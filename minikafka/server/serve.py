@@ -3,7 +3,6 @@ the parts together; shell.py is what runs.
 """
 
 import asyncio
-import ipaddress
 import os
 import random
 import signal
@@ -19,14 +18,14 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
 from minikafka.cluster.metadata import Endpoint
-from minikafka.server.addresses import CannotServe, listen_socket
+from minikafka.server.addresses import CannotServe, is_loopback, is_unspecified, listen_socket, named
+from minikafka.server.checks import check, check_door, check_folders, cluster_secret, place_of
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import LISTENER, Server, now
 from minikafka.storage.checkpoints import uuid_text
-from minikafka.storage.data_folder import META_PROPERTIES, read_meta_properties, refuse_others
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from minikafka.server.handshakes import Handshakes
 
-MOST_BROKERS = 9
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}  # where `serve` differs from Kafka: serve --help says why
 PROPERTIES_OF_MANY = {
@@ -67,13 +65,12 @@ def run_here(args: "argparse.Namespace", parent: Parent) -> int:
     try:
         with ExitStack() as cleanup:
             check(args)
-            folder = data_folder(args, cleanup)
             if args.processes:
                 from minikafka.server.processes import run_processes
 
-                return run_processes(args, folder, parent, cleanup)
+                return run_processes(args, parent, cleanup)
             keep_freed_memory()
-            return asyncio.run(serve(args, folder, parent, cleanup))
+            return asyncio.run(serve(args, parent, cleanup))
     except CannotServe as error:
         log(str(error))
         return 1
@@ -90,30 +87,32 @@ def wait_for_end_of_input() -> None:
 
 
 class Places(NamedTuple):
-    """Who runs here, and where the cluster's nodes listen to each other. voters: none named: all of them."""
+    """Who runs here, and where the cluster's nodes listen to each other. voters: none named: all of them. told: where
+    the others reach a node that tells them when it registers.
+    """
 
     nodes: Sequence[int]
     of_nodes: dict[int, socket.socket]
     peers: dict[int, Endpoint]
     voters: tuple[int, ...]
+    told: dict[str, Endpoint]
 
 
-async def serve(args: "argparse.Namespace", folder: str, parent: Parent, cleanup: ExitStack) -> int:
-    places = one_of_many(args) if args.node else all_here(args)
+async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) -> int:
+    secret = cluster_secret(args)
+    places = one_of_many(args, secret) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
-    disks = {node: open_disk(folder, node, args.brokers, files.disk) for node in places.nodes}
     ports = {node: args.port + at if args.port else 0 for at, node in enumerate(places.nodes)}
     listeners = {node: listen_socket(args.host, port, args.kept_ports) for node, port in ports.items()}
-    cluster_id = known_cluster_id(folder, places.nodes, args) if places.peers else None
+    folder, cluster_id = data_folder(args, places.nodes, cleanup)
+    folders = {node: place_of(folder, node, args.brokers > 1) for node in places.nodes}
+    disks = {node: open_disk(place, files.disk) for node, place in folders.items()}
     host = args.advertised_host or args.host
     listening: list[Callable[[Event], None]] = []
     write_trace = cleanup.enter_context(trace_file(args, listening)) if args.trace else None
     servers = {}
     for node in places.nodes:
-        addresses = {LISTENER: (host, listeners[node].getsockname()[1])}
-        if args.node:
-            reached_at, _ = places.peers.get(node, addresses[LISTENER])
-            addresses[CONTROLLER_LISTENER] = (reached_at, port_of(places.of_nodes[node]))
+        addresses = {LISTENER: (host, port_of(listeners[node])), **places.told}
         rack = {"broker.rack": args.racks[(node - 1) % len(args.racks)]} if args.racks else {}
         properties = (PROPERTIES_OF_MANY if places.peers else {}) | PROPERTIES | rack | dict(args.override)
         try:
@@ -122,22 +121,21 @@ async def serve(args: "argparse.Namespace", folder: str, parent: Parent, cleanup
             raise CannotServe(f"--override: {error.message}") from error
         broker = Broker(node, config, disks[node], random.Random(), Trace(f"broker {node}", listening))
         told = handshakes() if args.verbose else None
-        servers[node] = Server(broker, max_connections=files.connections, handshakes=told, after_turn=write_trace)
+        limit = files.connections
+        servers[node] = Server(
+            broker, max_connections=limit, secret=secret, handshakes=told, after_turn=write_trace
+        )
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
     if parent.wait_for_end is not None:
         stop_after(parent.wait_for_end, stop_wanted)
-    reached_at = listeners[places.nodes[0]].getsockname()[0]
-    if not ipaddress.ip_address(reached_at.partition("%")[0]).is_loopback:
-        port = port_of(listeners[places.nodes[0]])
-        log(f"there is no authentication: anybody who reaches {reached_at}:{port} may read and write.")
+    first = listeners[places.nodes[0]]
+    if not is_loopback(first):
+        log(f"there is no authentication: anybody who reaches {named(first.getsockname())} may read and write.")
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
     await run(servers, listeners, places.of_nodes, host, parent.say_ready)
     stopping.cancel()
-    stopped = [server.broker.stopped for server in servers.values() if server.broker.stopped]
-    for why in stopped:
-        log(why)
-    return 1 if stopped else 0
+    return 1 if any(server.broker.stopped for server in servers.values()) else 0
 
 
 def all_here(args: "argparse.Namespace") -> Places:
@@ -145,16 +143,25 @@ def all_here(args: "argparse.Namespace") -> Places:
     nodes = range(1, args.brokers + 1)
     of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes} if args.brokers > 1 else {}
     peers = {node: listener.getsockname()[:2] for node, listener in of_nodes.items()}
-    return Places(nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else ())
+    return Places(nodes, of_nodes, peers, tuple(nodes[:MOST_VOTERS]) if peers else (), {})
 
 
-def one_of_many(args: "argparse.Namespace") -> Places:
-    """One node of a cluster whose other nodes run elsewhere. A node that is no voter listens where there is room, and
-    says where when it registers.
+def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
+    """One node of a cluster whose other nodes run elsewhere. A voter listens where --voters says that it does. A node
+    that is none listens where there is room, and says where when it registers: for this machine only, unless --node
+    names another address.
     """
-    _, port = args.voters.get(args.node, (args.host, 0))
-    listener = listen_socket(args.host, port, args.kept_ports)
-    return Places([args.node], {args.node: listener}, args.voters, tuple(sorted(args.voters)))
+    node, host, port = args.node
+    voter_host, voter_port = args.voters.get(node, ("127.0.0.1", 0))
+    option = "--voters" if host is None and node in args.voters else "--node"
+    listener = listen_socket(host or voter_host, port or voter_port, args.kept_ports, option=option)
+    check_door(args, listener, secret)
+    if node in args.voters:
+        reached_at = voter_host
+    else:
+        reached_at = (args.advertised_host or args.host) if is_unspecified(listener) else host or voter_host
+    told = {CONTROLLER_LISTENER: (reached_at, port_of(listener))}
+    return Places([node], {node: listener}, args.voters, tuple(sorted(args.voters)), told)
 
 
 def port_of(listener: socket.socket) -> int:
@@ -166,8 +173,8 @@ async def run(
     servers: dict[int, Server], listeners: dict[int, socket.socket], of_nodes: dict[int, socket.socket], host: str,
     say_ready: Callable[[str], object],
 ) -> None:
-    """All brokers, until they have stopped. Says so once all of them are ready. One that stops by itself stops alone,
-    unless it is the only one.
+    """All brokers, until they have stopped. Says so once all of them are ready. One that stops by itself says why at
+    once; it stops alone, unless the cluster has never been ready.
     """
     waiting = set(servers)
     ports = [port_of(listener) for listener in listeners.values()]
@@ -178,40 +185,26 @@ async def run(
         if not waiting:
             say_ready(addresses)
 
-    await asyncio.gather(
-        *(server.run(listeners[node], partial(ready, node), of_nodes.get(node)) for node, server in servers.items())
-    )
+    async def run_one(node: int, server: Server) -> None:
+        await server.run(listeners[node], partial(ready, node), of_nodes.get(node))
+        if server.broker.stopped:
+            log(server.broker.stopped)
+            for other in servers.values() if waiting else ():
+                other.stop()
+
+    await asyncio.gather(*(run_one(node, server) for node, server in servers.items()))
 
 
-def open_disk(folder: str, node: int, brokers: int, most_open_files: int) -> FolderDisk:
-    """One broker has the data folder for itself; of several each has a folder of its own in it."""
-    place = folder
-    if brokers > 1:
-        if os.path.exists(os.path.join(folder, META_PROPERTIES)):
-            raise CannotServe(f"{folder} holds the data of one broker: choose another folder with --data.")
-        place = os.path.join(folder, f"broker-{node}")
-        os.makedirs(place, exist_ok=True)
-    disk = FolderDisk(place, most_open_files)
+def open_disk(place: str, most_open_files: int) -> FolderDisk:
+    """One broker's, which has it for itself."""
     try:
-        refuse_others(disk)
+        disk = FolderDisk(place, most_open_files)
         alone = disk.lock(".lock")
-    except KafkaError as error:
-        raise CannotServe(f"{error.message}.") from error
     except OSError as error:
         raise CannotServe(f"can't use {place} as data folder: {error.strerror}.") from error
     if not alone:
         raise CannotServe(f"another server runs on {place}: stop it, or choose another folder with --data.")
     return disk
-
-
-def known_cluster_id(folder: str, nodes: Sequence[int], args: "argparse.Namespace") -> str:
-    """The cluster that these folders belong to; for empty ones --cluster-id, or a new one."""
-    for place in (folder, *(os.path.join(folder, f"broker-{node}") for node in nodes)):
-        if os.path.exists(os.path.join(place, META_PROPERTIES)):
-            known = (read_meta_properties(FolderDisk(place)) or {}).get("cluster.id")
-            if known:
-                return known
-    return str(args.cluster_id or uuid_text(uuid.uuid4().bytes))
 
 
 def handshakes() -> "Handshakes":
@@ -220,41 +213,35 @@ def handshakes() -> "Handshakes":
     return Handshakes(log)
 
 
-def check(args: "argparse.Namespace") -> None:
-    if not 1 <= args.brokers <= MOST_BROKERS:
-        raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
-    if args.processes and (args.brokers == 1 or args.node):
-        raise CannotServe("--processes: one process for each of several brokers, for example --brokers 3 --processes.")
-    if bool(args.node) != bool(args.voters) or (args.node and args.brokers > 1):
-        raise CannotServe("--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all that vote.")
-    if args.node and not args.cluster_id and not (args.data and os.path.exists(args.data)):
-        raise CannotServe(f"--cluster-id: all nodes name the same one, for example {uuid_text(uuid.uuid4().bytes)}.")
-    if args.port and args.port + args.brokers - 1 > 65535:
-        raise CannotServe(f"--port: {args.brokers} brokers take the ports from {args.port} on, and end beyond 65535.")
-    told = args.advertised_host or args.host
-    if told in ("0.0.0.0", "::"):
-        raise CannotServe(
-            f"--host: clients can't connect to {told}: say which name they should use, "
-            "for example --advertised-host localhost."
-        )
-
-
-def data_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
-    """--data, or a temporary folder that goes when the server does."""
-    if args.data:
+def data_folder(
+    args: "argparse.Namespace", nodes: Sequence[int], cleanup: ExitStack
+) -> tuple[str, str | None]:
+    """--data, or a temporary folder that goes when the server does; and the id of the cluster that these nodes are to
+    be: the one that their data belong to, --cluster-id, or a new one. None: a single broker makes its own.
+    """
+    if args.data is not None:
+        cluster_id = check_folders(args.data, nodes, args.cluster_id)
         try:
             os.makedirs(args.data, exist_ok=True)
         except OSError as error:
             raise CannotServe(f"can't use {args.data} as data folder: {error.strerror}.") from error
-        return str(args.data)
+        return str(args.data), cluster_id or new_cluster_id(nodes)
     import shutil
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="minikafka-")
+    try:
+        folder = tempfile.mkdtemp(prefix="minikafka-")
+    except OSError as error:
+        why = error.strerror
+        raise CannotServe(f"can't make a temporary folder: {why}. Name one with --data DIR.") from error
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     if args.verbose:
         log(f"the data is in {folder} and goes away when the server stops; --data DIR keeps it.")
-    return folder
+    return folder, args.cluster_id or new_cluster_id(nodes)
+
+
+def new_cluster_id(nodes: Sequence[int]) -> str | None:
+    return uuid_text(uuid.uuid4().bytes) if len(nodes) > 1 else None
 
 
 @contextmanager

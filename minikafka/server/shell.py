@@ -12,6 +12,7 @@ PATIENCE_SECONDS, connections that don't read give way.
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
@@ -20,8 +21,10 @@ from minikafka.broker.effects import Close, Effect, HangUp, Notice, Reply, Reque
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
 from minikafka.cluster import election
+from minikafka.server.addresses import named
 from minikafka.server.budget import Budget
 from minikafka.server.connection import Connection
+from minikafka.server.door import Door
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
 from minikafka.server.peers import Lane
@@ -47,8 +50,9 @@ def now() -> Now:
 class Server:
     """The life of the sockets of one broker.
 
-    max_connections: one more is closed at once; max.connections, if lower, counts. handshakes: for --verbose.
-    after_turn: called when a turn's answers are about to be sent.
+    max_connections: one more is closed at once; max.connections, if lower, counts. secret: the cluster's, at the door
+    of the nodes' listener; None: there is no door. handshakes: for --verbose. after_turn: called when a turn's answers
+    are about to be sent.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Server:
         broker: Broker,
         *,
         max_connections: int,
+        secret: bytes | None = None,
         handshakes: "Handshakes | None" = None,
         after_turn: Callable[[], object] | None = None,
     ) -> None:
@@ -67,6 +72,9 @@ class Server:
         self.connections: set[Connection] = set()
         self._max_connections = min(max_connections, config["max.connections"])
         self._turned_away = 0
+        self._secret = secret
+        self._door = None if secret is None else Door(secret, self._max_connections // 2, self._let_in_node)
+        self._strangers: set[int] = set()  # nodes in whose place somebody else stands, as far as we have told
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
         self._handshakes = handshakes
         self._after_turn = after_turn
@@ -115,6 +123,8 @@ class Server:
         finally:
             for task in accepting:
                 task.cancel()
+            if self._door is not None:
+                self._door.close()
             listener.close()
             if of_nodes is not None:
                 of_nodes.close()
@@ -138,20 +148,31 @@ class Server:
 
     async def _accept(self, listener: "socket.socket", name: str) -> None:
         """One at a time, so that no burst opens more than there is room for (asyncio's own way takes a hundred)."""
+        door = self._door if name == CONTROLLER_LISTENER else None
         while True:
             try:
-                client, _ = await self._loop.sock_accept(listener)
-                if len(self.connections) < self._max_connections:
-                    await self._loop.connect_accepted_socket(lambda: Connection(self, name), client)
-                else:
+                client, address = await self._loop.sock_accept(listener)
+                waiting = 0 if self._door is None else len(self._door)
+                if len(self.connections) + waiting >= self._max_connections:
                     client.close()
                     self._turn_away()
-                    await asyncio.sleep(0)  # sock_accept doesn't wait while somebody stands at the door
+                    await asyncio.sleep(0)  # sock_accept doesn't wait while somebody stands there
+                elif door is not None:
+                    door.knocked(client, named(address))
+                    await asyncio.sleep(0)
+                else:
+                    await self._let_in(client, name)
             except ConnectionError:
                 pass  # gone before it came
             except OSError as error:  # the whole system has no more open files or no memory
                 log(f"can't accept a connection: {error.strerror}; trying again in {ONCE_SECONDS:.0f} s.")
                 await asyncio.sleep(ONCE_SECONDS)
+
+    async def _let_in(self, client: "socket.socket", name: str) -> None:
+        await self._loop.connect_accepted_socket(lambda: Connection(self, name), client)
+
+    async def _let_in_node(self, node: "socket.socket") -> None:
+        await self._let_in(node, CONTROLLER_LISTENER)
 
     def _turn_away(self) -> None:
         if not self._turned_away:
@@ -358,8 +379,18 @@ class Server:
         lane = self._lanes.get(key)
         if lane is None or lane.closed:
             address = self.broker.peers.addresses[request.node]
-            lane = self._lanes[key] = Lane(address, self.max_frame_bytes, self._replied, self._failed)
+            stranger = partial(self._stranger, request.node, address)
+            ends = (self.max_frame_bytes, self._replied, self._failed)
+            lane = self._lanes[key] = Lane(address, self._secret, stranger, *ends)
         lane.ask(request)
+
+    def _stranger(self, node: int, address: tuple[str, int], why: str | None) -> None:
+        """Told once, until the node itself is there: we try again many times a second."""
+        if why is None:
+            self._strangers.discard(node)
+        elif node not in self._strangers:
+            self._strangers.add(node)
+            log(f"node {node}, at {named(address)}, {why}.")
 
     def _replied(self, request: Request, frame: bytearray) -> None:
         try:

@@ -18,6 +18,7 @@ from minikafka.storage.checkpoints import PARTITION_METADATA, read_partition_met
 from minikafka.storage.disk import Disk, unusable
 
 META_PROPERTIES = "meta.properties"
+VERSION = "1"  # of that file: KRaft's first; what lies beside it may differ with it
 METADATA_LOG = "__cluster_metadata-0"
 DELETE, STRAY = "-delete", "-stray"
 
@@ -44,16 +45,29 @@ def identify(disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[
     properties = read_meta_properties(disk)
     if properties is None:
         cluster_id, directory_id = cluster_id or uuid_text(new_id()), uuid_text(new_id())
-        properties = {"version": "1", "cluster.id": cluster_id, "node.id": str(node_id), "directory.id": directory_id}
+        properties = {"version": VERSION, "cluster.id": cluster_id, "node.id": str(node_id)}
+        properties["directory.id"] = directory_id
         write_meta_properties(disk, properties)
+    return check_identity(properties, node_id, cluster_id)
+
+
+def check_identity(properties: Mapping[str, str], node_id: int, cluster_id: str | None) -> Identity:
+    """Whether what meta.properties says is this node's. cluster_id: None: any cluster will do."""
+    version = properties.get("version", VERSION)
+    if version != VERSION:  # what is in the folder may mean other things there
+        raise unusable(
+            META_PROPERTIES, f"has version {version}, and only {VERSION} is known here: serve it with what wrote it"
+        )
     missing = [name for name in ("cluster.id", "node.id", "directory.id") if not properties.get(name)]
     if missing:
         raise unusable(META_PROPERTIES, f"has no {missing[0]}. Put the right file back")
     if properties["node.id"] != str(node_id):
-        raise unusable(META_PROPERTIES, f"belongs to node {properties['node.id']}, but this is node {node_id}")
+        whose = f"belongs to node {properties['node.id']}, but this is node {node_id}"
+        raise unusable(META_PROPERTIES, f"{whose}: give each node its own folder back")
     if cluster_id not in (None, properties["cluster.id"]):
         found = properties["cluster.id"]
-        raise unusable(META_PROPERTIES, f"belongs to cluster {found}, but this node is to join {cluster_id}")
+        whose = f"belongs to cluster {found}, but this node is to join {cluster_id}"
+        raise unusable(META_PROPERTIES, f"{whose}: name the cluster that it belongs to, or another folder")
     try:
         return Identity(properties["cluster.id"], uuid_bytes(properties["directory.id"]))
     except ValueError:

@@ -21,9 +21,9 @@ def serve(*options, **popen):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
 
-def said(*options):
+def said(*options, **popen):
     """(exit code, standard error) of a server that does not start."""
-    process = serve(*options)
+    process = serve(*options, **popen)
     _, errors = process.communicate(timeout=120)
     return process.returncode, errors
 
@@ -96,6 +96,34 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         (["--override", "num.partitions=0", "--port", "0"], "--override: Invalid value 0 for configuration num.part"),
         (["--override", "group.consumer.assignors=", "--port", "0"], "group.consumer.assignors: must not be empty"),
         (["--nonsense"], "--nonsense"),
+        (["--brokers", "0"], "from 1 to 9 on one machine"),
+        (["--brokers", "-5"], "from 1 to 9 on one machine"),
+        (["--brokers", ""], "'' is not a number of brokers"),
+        (["--brokers", "9" * 5000], "is not a number of brokers"),
+        (["--brokers", "3", "--processes", "--node", "1"], "--processes: one process for each"),
+        (["--no-restart"], "--no-restart: only processes are started again"),
+        (["--port", "-1"], "'-1' is not a port"),
+        (["--port", ""], "'' is not a port"),
+        (["--port", "65536"], "'65536' is not a port"),
+        (["--host", "0", "--port", "0"], "clients can't connect to 0"),
+        (["--host", "::0", "--port", "0"], "clients can't connect to ::0"),
+        (["--host", "a..b", "--port", "0"], "'a..b' is not a host name"),
+        (["--advertised-host", "", "--port", "0"], "'' is not a host name"),
+        (["--data", "", "--port", "0"], "--data: '' is not the name of anything"),
+        (["--data", f"{__file__}/data", "--port", "0"], "can't use"),
+        (["--data", "/proc/data", "--port", "0"], "can't use /proc/data as data folder"),
+        (["--trace", "", "--port", "0"], "--trace: '' is not the name of anything"),
+        (["--trace", "/", "--port", "0"], "--trace: can't write the trace to /"),
+        (["--racks", "", "--port", "0"], "'' is not a list of racks"),
+        (["--racks", "a,,b", "--brokers", "3", "--port", "0"], "'a,,b' is not a list of racks"),
+        (["--racks", "a\nb", "--port", "0"], r"'a\nb' is not a list of racks"),
+        (["--cluster-id", "", "--port", "0"], "'' is not a cluster id"),
+        (["--cluster-id", "a" * 21, "--port", "0"], "is not a cluster id"),
+        (["--cluster-id", "a" * 23, "--port", "0"], "is not a cluster id"),
+        (["--cluster-id", "MkU3OEVBNTcwNTJENDM2=\n", "--port", "0"], "is not a cluster id"),
+        (["--cluster-secret", "", "--brokers", "3", "--port", "0"], "--cluster-secret: '' is not the name"),
+        (["--override", "=3", "--port", "0"], "--override: Unknown broker config name"),
+        (["--override", "node.id=5", "--port", "0"], "--override: Unknown broker config name: node.id"),
     ],
 )
 def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words):
@@ -103,6 +131,71 @@ def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words):
     assert code in (1, 2)
     assert words in errors
     assert errors.endswith("\n") and errors[:-1].isprintable() and len(errors) < 400
+
+
+THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
+
+
+@pytest.mark.parametrize(
+    ("node", "voters", "words"),
+    [
+        ("-1", THREE, "'-1' is not a node"),
+        ("0", THREE, "'0' is not a node: they are numbered from 1"),
+        ("2147483648", THREE, "'2147483648' is not a node"),
+        ("9" * 5000, THREE, "is not a node"),
+        ("one", THREE, "'one' is not a node"),
+        ("1@", THREE, "'1@' is not a node"),
+        ("1@:9093", THREE, "'1@:9093' is not a node"),
+        ("1@127.0.0.1:65536", THREE, "'65536' is not a port"),
+        ("1@no.such.host.invalid", THREE, "--node: the name 'no.such.host.invalid' is not known here"),
+        ("1@192.0.2.1", THREE, "--node: 192.0.2.1 is not an address of this machine"),
+        ("1", "", "'' is not a voter"),
+        ("1", "1", "'1' is not a voter"),
+        ("1", "1@127.0.0.1", "'1@127.0.0.1' is not a voter"),
+        ("1", "-1@127.0.0.1:9093", "'-1@127.0.0.1:9093' is not a voter"),
+        ("1", "0@127.0.0.1:9093", "'0@127.0.0.1:9093' is not a node"),
+        ("1", "1@127.0.0.1:0", "is not a voter: the others must know its port"),
+        ("1", "1@127.0.0.1:99999", "'99999' is not a port"),
+        ("1", "1@127.0.0.1:-9093", "'1@127.0.0.1:-9093' is not a voter"),
+        ("1", "1@127.0.0.1:9093,", "'' is not a voter"),
+        ("1", "1@127.0.0.1:9093,1@127.0.0.1:9094,3@127.0.0.1:9095", "voter 1 is named twice"),
+        ("1", "1@127.0.0.1:9093,2@127.0.0.1:9093,3@127.0.0.1:9095", "two voters are to listen on 127.0.0.1:9093"),
+        ("1", "1@127.0.0.1:9093,2@127.0.0.1:9094", "--voters: name an odd number of them, for example 3"),
+        ("1", f"{THREE},4@127.0.0.1:9096", "--voters: name an odd number of them, for example 5"),
+        ("1", "1@no.such.host.invalid:9093", "--voters: the name 'no.such.host.invalid' is not known here"),
+        ("1", "1@192.0.2.1:9093", "--voters: 192.0.2.1 is not an address of this machine"),
+        ("1", f"1@{'a' * 64}:9093", "is not a host name"),
+        ("1", "1@two words:9093", "'1@two words:9093' is not a voter"),
+    ],
+)
+def test_a_wrong_node_or_wrong_voters_get_one_helpful_line(node, voters, words):
+    """As process.roles, node.id and controller.quorum.voters say it to Apache Kafka. Nothing is bound to a port of
+    THREE: each ends before.
+    """
+    wanted = (f"--node={node}", f"--voters={voters}", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--port", "0")
+    code, errors = said(*wanted)
+    assert code in (1, 2)
+    assert words in errors
+    assert errors.endswith("\n") and errors[:-1].isprintable() and len(errors) < 400
+
+
+def test_a_node_whose_cluster_no_folder_and_no_option_names_is_told_so(tmp_path):
+    """An empty folder names none: each node would make its own."""
+    code, errors = said("--node", "1", "--voters", THREE, "--port", "0", "--data", str(tmp_path))
+    assert code == 1
+    assert errors.startswith("minikafka: --cluster-id: all nodes name the same one, for example ")
+
+
+def test_where_nodes_listen_to_each_other_may_be_taken_and_is_not_where_clients_come():
+    cluster = ("--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--node", "1", "--voters")
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        taken = said("--port", "0", *cluster, f"1@127.0.0.1:{port}")
+        same = said("--port", str(port), *cluster, f"1@127.0.0.1:{port}")
+    assert taken[0] == same[0] == 1
+    assert f"minikafka: port {port} is taken by another program" in taken[1]
+    assert taken[1].endswith("or choose another port in --voters.\n")
+    assert same[1].startswith(f"minikafka: --port: on {port} this node listens to the other nodes")
 
 
 def test_whoever_opens_it_to_others_is_told_that_there_is_no_authentication():

@@ -11,6 +11,7 @@ import pytest
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides, until
+from tests.conformance.raw import Connection
 
 kafka = pytest.importorskip("kafka")
 QUICK = ("--processes", *overrides({"offsets.topic.num.partitions": "1", **STEADY}))
@@ -101,6 +102,19 @@ def test_what_makes_no_cluster_is_said_in_a_line(options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode in (1, 2) and not done.stdout
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_broker_that_can_not_start_again_has_said_why_and_is_left_alone(tmp_path):
+    """The others go on: it would say the same for ever."""
+    with Served(data=tmp_path, options=("--brokers", "3", *QUICK)) as served:
+        properties = tmp_path / "broker-3" / "meta.properties"
+        properties.write_text(properties.read_text().replace("version=1", "version=2"))
+        os.kill(process_of(tmp_path, 3), signal.SIGKILL)
+        until(lambda: "broker 3 has ended (exit code 1)." in served.said())
+        lines = served.said().splitlines()
+        assert sum("meta.properties has version 2, and only 1 is known here" in line for line in lines) == 1
+        with Connection(served.bootstrap.split(",")[0]) as client:
+            until(lambda: sorted(each.broker_id for each in client.ask("DescribeCluster", 0).brokers) == [1, 2])
 
 
 def test_a_cluster_id_may_begin_with_a_dash(tmp_path):

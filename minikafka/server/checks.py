@@ -1,0 +1,247 @@
+"""What `serve` looks at before it touches anything: options that make no sense, and data folders of somebody else.
+
+Each finding is one sentence, what is wrong and what to do, and nothing on the disk is changed.
+"""
+
+import ipaddress
+import os
+import socket
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minikafka.server.addresses import CannotServe, is_loopback, named
+from minikafka.server.door import made_secret
+from minikafka.server.folder_disk import FolderDisk
+from minikafka.server.log import log
+from minikafka.storage.checkpoints import uuid_text
+from minikafka.storage.data_folder import (
+    META_PROPERTIES,
+    check_identity,
+    read_meta_properties,
+    refuse_others,
+)
+from minikafka.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    import argparse
+
+MOST_BROKERS = 9
+SECRET_VARIABLE = "MINIKAFKA_CLUSTER_SECRET"
+LEAST_SECRET, MOST_SECRET = (
+    16,
+    4096,
+)  # bytes; who has seen a greeting may try out all short ones at home
+NEW_SECRET = 'python -c "import secrets; print(secrets.token_hex(32))"'
+
+
+def check(args: "argparse.Namespace") -> None:
+    """Options that don't fit together, or say nothing. Errors: CannotServe."""
+    if not 1 <= args.brokers <= MOST_BROKERS:
+        raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
+    if args.processes and (args.brokers == 1 or args.node):
+        raise CannotServe(
+            "--processes: one process for each of several brokers, for example --brokers 3 --processes."
+        )
+    if args.no_restart and not args.processes:
+        raise CannotServe(
+            "--no-restart: only processes are started again: --brokers 3 --processes --no-restart."
+        )
+    if bool(args.node) != bool(args.voters) or (args.node and args.brokers > 1):
+        raise CannotServe(
+            "--node N --voters 1@HOST:PORT,2@HOST:PORT,3@HOST:PORT: one node, and all that vote."
+        )
+    if args.node:
+        check_node(args)
+    if args.cluster_secret is not None and not args.node and args.brokers == 1:
+        raise CannotServe(
+            "--cluster-secret: one broker has no other nodes; it goes with --node, or with --brokers 3."
+        )
+    if args.port and args.port + args.brokers - 1 > 65535:
+        raise CannotServe(
+            f"--port: {args.brokers} brokers take the ports from {args.port} on, and end beyond 65535."
+        )
+    told = args.advertised_host or args.host
+    if means_all_addresses(told):
+        raise CannotServe(
+            f"--host: clients can't connect to {told}: say which name they should use, "
+            "for example --advertised-host localhost."
+        )
+
+
+def check_node(args: "argparse.Namespace") -> None:
+    """One node of a cluster whose others run elsewhere."""
+    count = len(args.voters)
+    if (
+        count % 2 == 0
+    ):  # Apache Kafka takes an even number; it only costs a machine, and is mostly a mistake
+        raise CannotServe(
+            f"--voters: name an odd number of them, for example {count + 1}: "
+            f"{count} do no more than {count - 1}, since a majority of all must be there."
+        )
+    _, port = args.voters.get(args.node.number, (None, 0))
+    if args.port and args.port == (args.node.port or port):
+        raise CannotServe(
+            f"--port: on {args.port} this node listens to the other nodes; choose another port for clients."
+        )
+    if not args.cluster_id and not (
+        args.data and os.path.exists(os.path.join(args.data, META_PROPERTIES))
+    ):
+        raise CannotServe(
+            f"--cluster-id: all nodes name the same one, for example {uuid_text(uuid.uuid4().bytes)}."
+        )
+
+
+def means_all_addresses(host: str) -> bool:
+    """0.0.0.0, ::, and other ways to write them (0)."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        pass
+    try:
+        return socket.inet_aton(host) == bytes(4)
+    except OSError:  # a name
+        return False
+
+
+# --- the secret ---
+
+
+def cluster_secret(args: "argparse.Namespace") -> bytes | None:
+    """What the nodes of this cluster know, and nobody else: out of a file or the environment, since everybody on this
+    machine may read a command line; where all nodes are started here, a new one. None: there is none.
+    """
+    if (
+        args.handed_secret is not None
+    ):  # by the process that started this one, through a pipe or its memory
+        return bytes(args.handed_secret)
+    if not args.node and args.brokers == 1:
+        return None
+    if args.cluster_secret is not None:
+        return usable(
+            secret_in(args.cluster_secret),
+            f"--cluster-secret: the secret in {args.cluster_secret}",
+        )
+    if SECRET_VARIABLE in os.environ:
+        return usable(
+            os.fsencode(os.environ[SECRET_VARIABLE]), f"{SECRET_VARIABLE}: the secret"
+        )
+    return None if args.node else made_secret()
+
+
+def secret_in(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            secret = file.read(MOST_SECRET + 1)
+            everybody = os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o004
+    except OSError as error:
+        raise CannotServe(
+            f"--cluster-secret: can't read {path}: {error.strerror}."
+        ) from error
+    if (
+        everybody
+    ):  # not refused: where files of secrets are mounted, they often have this mode
+        log(
+            f"--cluster-secret: everybody on this machine may read {path}: chmod 600 {path}."
+        )
+    return secret
+
+
+def usable(secret: bytes, what: str) -> bytes:
+    secret = secret.strip()
+    if not LEAST_SECRET <= len(secret) <= MOST_SECRET:
+        size = "short" if len(secret) < LEAST_SECRET else "long"
+        raise CannotServe(
+            f"{what} is too {size}, from {LEAST_SECRET} to {MOST_SECRET} characters: {NEW_SECRET} makes a good one."
+        )
+    return secret
+
+
+def check_door(
+    args: "argparse.Namespace", listener: socket.socket, secret: bytes | None
+) -> None:
+    """Where a node listens to the others: reachable for them, and not for everybody. Errors: CannotServe."""
+    node, here = args.node.number, is_loopback(listener)
+    own_names = {args.node.host, args.voters.get(node, (None, 0))[0]}
+    others = {host for host, _ in args.voters.values()} - own_names
+    if here and not all(map(is_this_machine, others)):
+        raise CannotServe(
+            f"--node {node}: other nodes run on other machines, and {named(listener.getsockname())} "
+            f"is reached from this one only: name the address where they reach node {node}, --node {node}@ADDRESS:PORT."
+        )
+    if not here and secret is None:
+        raise CannotServe(
+            f"--cluster-secret: strangers may reach {named(listener.getsockname())}, where node {node} listens to the "
+            f"other nodes: put one secret into a file of each machine ({NEW_SECRET} makes one), and name it with "
+            "--cluster-secret FILE."
+        )
+
+
+def is_this_machine(host: str) -> bool:
+    """As far as one can say without asking anybody."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- folders ---
+
+
+def place_of(folder: str, node: int, several: bool) -> str:
+    """One broker has the data folder for itself; of several each has a folder of its own in it."""
+    return os.path.join(folder, f"broker-{node}") if several else folder
+
+
+def check_folders(
+    folder: str, nodes: Sequence[int], cluster_id: str | None
+) -> str | None:
+    """Whether the data in a folder, if there are any, belong to these nodes, and to one cluster.
+
+    Returns that cluster's id; None where nothing is yet. Errors: CannotServe.
+    """
+    several = len(nodes) > 1
+    held = os.path.exists(os.path.join(folder, META_PROPERTIES))
+    if several and held:
+        raise CannotServe(
+            f"{folder} holds the data of one broker: choose another folder with --data."
+        )
+    others = [] if several or held else brokers_in(folder)
+    if others:
+        raise CannotServe(
+            f"{folder} holds the data of {len(others)} brokers: serve them with --brokers {len(others)}, "
+            "or choose another folder with --data."
+        )
+    for node in nodes:
+        cluster_id = check_folder(place_of(folder, node, several), node, cluster_id)
+    return cluster_id
+
+
+def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
+    """The same for one node's."""
+    try:
+        if not os.path.exists(place):
+            return cluster_id
+        disk = FolderDisk(place)
+        refuse_others(disk)
+        properties = read_meta_properties(disk)
+    except KafkaError as error:
+        raise CannotServe(f"{error.message}.") from error
+    except OSError as error:
+        raise CannotServe(
+            f"can't use {place} as data folder: {error.strerror}."
+        ) from error
+    if properties is None:
+        return cluster_id
+    try:
+        return check_identity(properties, node, cluster_id).cluster_id
+    except KafkaError as error:
+        raise CannotServe(f"{place}: {error.message}.") from error
+
+
+def brokers_in(folder: str) -> list[str]:
+    """The folders that several brokers have left in theirs."""
+    found = [place_of(folder, node, True) for node in range(1, MOST_BROKERS + 1)]
+    return [
+        place for place in found if os.path.exists(os.path.join(place, META_PROPERTIES))
+    ]
