@@ -142,10 +142,15 @@ class ProducerState:
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
         """Check what a coordinator writes for a producer. Errors: INVALID_PRODUCER_EPOCH."""
-        producer = self.producers.get(producer_id)
-        if producer is not None and epoch < producer.epoch:
+        if self.is_stale(producer_id, epoch):
+            producer = self.producers[producer_id]
             what = f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is in use"
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
+
+    def is_stale(self, producer_id: int, epoch: int) -> bool:
+        """Whether a newer epoch of a producer is known."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and epoch < producer.epoch
 
     def check_marker(self, marker: Marker) -> None:
         """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
