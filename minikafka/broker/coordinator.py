@@ -31,6 +31,7 @@ OF_MEMBERS = (
     "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
 )  # fmt: skip
 WRITE_TIMEOUT_MS = 5000  # of transactional ids
+MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
 
 Ask = Callable[[Any, Wait, Now], Decision]
 
@@ -212,7 +213,7 @@ class TransactionCoordinator(Coordinator):
 
         def new(partition: int) -> Transactions:
             prepared = partial(self._prepared, partition)
-            return Transactions(broker.config, version, prepared, self._new_producer_id, broker.trace)
+            return Transactions(broker.config, version, prepared, self._new_producer_id, self._has_room, broker.trace)
 
         super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
         self._markers = Markers(broker, self._complete)
@@ -245,6 +246,10 @@ class TransactionCoordinator(Coordinator):
     def _new_producer_id(self, now: Now) -> int:
         found = self._broker.control.next_producer_id(now)
         return NO_PRODUCER_ID if isinstance(found, Wait) else found
+
+    def _has_room(self, size_bytes: int) -> bool:
+        kept: list[Any] = [shard.state for shard in self.shards.values()]
+        return size_bytes + sum(each.size_bytes for each in kept) <= MOST_TRANSACTIONS_BYTES
 
     def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
         epoch = self.shards[partition].replica.leader_epoch

@@ -11,6 +11,7 @@ from minikafka.wire.schema import Message, nested
 NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
 LAST_EPOCH = 2**15 - 2  # of a producer
 FENCE_EPOCH = LAST_EPOCH + 1  # left to fence it
+ID_BYTES, PARTITION_BYTES = 1000, 150  # in memory
 V2 = 2  # transaction.version since which each transaction has an epoch of its own
 
 TopicPartition = tuple[str, int]
@@ -83,6 +84,11 @@ class Transaction:
     def is_exhausted(self) -> bool:
         """Whether the producer id has no epochs left."""
         return self.producer_epoch >= LAST_EPOCH
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory."""
+        return ID_BYTES + len(self.transactional_id) + PARTITION_BYTES * len(self.partitions)
 
     @property
     def goes_on_as(self) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from typing import Any
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators.runtime import Configs, Decision, State
-from minikafka.coordinators.subscriptions import compiled
+from minikafka.coordinators.subscriptions import compiled_once
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
     PREPARED,
@@ -60,15 +60,17 @@ def ids(transaction: Transaction) -> Answer:
 class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. version(): transaction.version of the cluster.
     prepared(transaction, now): its markers are to be written. new_producer_id(now): for what time ends;
-    NO_PRODUCER_ID until there is one.
+    NO_PRODUCER_ID until there is one. has_room(size_bytes): whether so much more may be kept. size_bytes: of all kept.
     """
 
     _config: Configs
     _version: Callable[[], int]
     _prepared: Callable[[Transaction, Now], None]
     _new_producer_id: Callable[[Now], int]
+    _has_room: Callable[[int], bool]
     _trace: Trace
     transactions: dict[str, Transaction] = field(default_factory=dict)
+    size_bytes: int = 0
     _deadlines: Deadlines[str] = field(default_factory=Deadlines)
 
     # -- what the runtime asks
@@ -76,10 +78,10 @@ class Transactions(State):
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """One committed record, live or in a replay."""
         if value is None:
-            self.transactions.pop(key.transactional_id, None)
+            self._keep(key.transactional_id, None)
             self._deadlines.set(key.transactional_id, None)
         else:
-            self.transactions[key.transactional_id] = from_record(key, value)
+            self._keep(key.transactional_id, from_record(key, value))
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: what was decided and not done yet goes on."""
@@ -193,7 +195,7 @@ class Transactions(State):
 
     def listed(self, asked: Message, now: Now) -> list[dict[str, Any]]:
         """Those that all filters of a ListTransactions let through. Errors: INVALID_REGULAR_EXPRESSION."""
-        pattern = compiled(asked.transactional_id_pattern) if asked.transactional_id_pattern else None
+        pattern = compiled_once(asked.transactional_id_pattern) if asked.transactional_id_pattern else None
         return [
             {
                 "transactional_id": each.transactional_id,
@@ -208,6 +210,15 @@ class Transactions(State):
         ]
 
     # -- inside
+
+    def _keep(self, transactional_id: str, transaction: Transaction | None) -> None:
+        was = self.transactions.get(transactional_id)
+        self.size_bytes -= was.size_bytes if was else 0
+        if transaction is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = transaction
+            self.size_bytes += transaction.size_bytes
 
     def _check_is_over(self, transactional_id: str) -> None:
         """While its markers are written nobody is judged: who asks again is told the truth then. Errors:
@@ -239,9 +250,12 @@ class Transactions(State):
     def _step(self, wanted: Transaction, answer: Answer, now: Now, why: Reason) -> Decision:
         wanted = replace(wanted, update_ms=now.wall_ms)
         was = self.transactions.get(wanted.transactional_id)
+        more_bytes = wanted.size_bytes - (was.size_bytes if was else 0)
+        if more_bytes > 0 and not self._has_room(more_bytes):
+            raise KafkaError(Error.POLICY_VIOLATION, "too many transactional ids, or partitions in transactions")
 
         def change(now: Now) -> None:
-            self.transactions[wanted.transactional_id] = wanted  # the record lacks what only a coordinator knows
+            self._keep(wanted.transactional_id, wanted)  # the record lacks what only a coordinator knows
             self._tell(was, wanted, why)
             self._settle(wanted, now)
 

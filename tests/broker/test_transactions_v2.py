@@ -55,7 +55,8 @@ def test_an_end_that_comes_again_is_told_the_same_until_the_next_transaction(nod
 
 def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
     config = {"transactional.id.expiration.ms": 1}
-    transactions = Transactions(config, lambda: V2, lambda *_: None, lambda _: 9, Trace("broker 1"))
+    functions = lambda: V2, lambda *_: None, lambda _: 9, lambda _: True
+    transactions = Transactions(config, *functions, Trace("broker 1"))
     transactions.transactions["pay"] = Transaction("pay", 7, LAST_EPOCH, status=Status.ONGOING)
     ends = partial(transactions.end, ("pay", 7, LAST_EPOCH), True, V2)
     with pytest.raises(KafkaError, match="CONCURRENT_TRANSACTIONS"):

@@ -7,6 +7,7 @@ record of those that committed once, in order, and no other.
 """
 
 import argparse
+import itertools
 import os
 import signal
 import sys
@@ -208,7 +209,7 @@ def hold(transactions: int, partitions: int, kill: bool) -> str:
             held.check()
             if "Traceback" in held.served.said():
                 raise Wrong(held.served.said())
-    begun, ended, complete = (f"{after - before:.1f} s" for before, after in zip(times, times[1:], strict=False))
+    begun, ended, complete = (f"{after - before:.1f} s" for before, after in itertools.pairwise(times))
     how = "killed and started again" if kill else "went on"
     return (
         f"{transactions} transactions of {partitions} partitions: begun in {begun}, ended without a leader in {ended}, "
