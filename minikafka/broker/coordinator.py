@@ -17,7 +17,7 @@ from minikafka.cluster.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Metada
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import Groups, partition_for
 from minikafka.coordinators.runtime import Decision, RecordCodec, Runtime, State
-from minikafka.coordinators.transaction_states import Transaction
+from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
 from minikafka.coordinators.transactions import Transactions
 from minikafka.storage.producer_state import Appended, Marker
 from minikafka.trace import Cause
@@ -31,6 +31,7 @@ OF_MEMBERS = (
     "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete", "ConsumerGroupHeartbeat",
 )  # fmt: skip
 WRITE_TIMEOUT_MS = 5000  # of transactional ids
+MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
 
 Ask = Callable[[Any, Wait, Now], Decision]
 
@@ -211,7 +212,8 @@ class TransactionCoordinator(Coordinator):
         version = partial(features.level, broker.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> Transactions:
-            return Transactions(broker.config, version, partial(self._prepared, partition), broker.trace)
+            prepared = partial(self._prepared, partition)
+            return Transactions(broker.config, version, prepared, self._new_producer_id, self._has_room, broker.trace)
 
         super().__init__(broker, new, codec, WRITE_TIMEOUT_MS)
         self._markers = Markers(broker, self._complete)
@@ -240,6 +242,14 @@ class TransactionCoordinator(Coordinator):
         return soonest(super().next_deadline(), self._markers.requests.next_deadline())
 
     # -- inside
+
+    def _new_producer_id(self, now: Now) -> int:
+        found = self._broker.control.next_producer_id(now)
+        return NO_PRODUCER_ID if isinstance(found, Wait) else found
+
+    def _has_room(self, size_bytes: int) -> bool:
+        kept: list[Any] = [shard.state for shard in self.shards.values()]
+        return size_bytes + sum(each.size_bytes for each in kept) <= MOST_TRANSACTIONS_BYTES
 
     def _prepared(self, partition: int, transaction: Transaction, now: Now) -> None:
         epoch = self.shards[partition].replica.leader_epoch

@@ -11,6 +11,7 @@ from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
+from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
 
 ALTER_PARTITION_VERSION = 3
@@ -68,18 +69,19 @@ class IsrChanges:
 
     def _ask(self, now: Now) -> None:
         leader = self._broker.quorum.leader_id
-        wanted = {key: each for key, each in self._wanted.items() if each.asked_isr and each.is_leader}
-        self._wanted = wanted
-        if leader == NO_LEADER and wanted:
+        self._wanted = {key: each for key, each in self._wanted.items() if each.asked_isr and each.is_leader}
+        if leader == NO_LEADER and self._wanted:
             self._ask_at = now.monotonic_ms + RETRY_BACKOFF_MS
-        if leader == NO_LEADER or not wanted:
+        if leader == NO_LEADER or not self._wanted:
             return
-        self._wanted = {}
+        wanted = self._take_some()
         self._is_asking = True
         epochs = {key: replica.partition.partition_epoch for key, replica in wanted.items()}
 
         def answered(reply: Message | None, now: Now) -> None:
             self._is_asking = False
+            if self._wanted:
+                self._ask_at = now.monotonic_ms
             topics = () if reply is None or reply.error_code else reply.topics
             parts = ((topic.topic_id, part) for topic in topics for part in topic.partitions)
             errors = {(topic_id, part.partition_index): part.error_code for topic_id, part in parts}
@@ -98,6 +100,19 @@ class IsrChanges:
             "topics": nested(rows, "topic_id"),
         }
         self._broker.ask(leader, CONTROL, "AlterPartition", ALTER_PARTITION_VERSION, body, answered)
+
+    def _take_some(self) -> dict[Key, Replica]:
+        """As many as fit into one request; the others are asked for with the next one."""
+        some: dict[Key, Replica] = {}
+        left = MOST_REQUEST_ITEMS
+        for key, replica in self._wanted.items():
+            left -= 2 + len(replica.asked_isr)  # a topic, a partition, its replicas
+            if left < 0:
+                break
+            some[key] = replica
+        for key in some:
+            del self._wanted[key]
+        return some
 
     def _asked(self, number: int, replica: Replica) -> dict[str, Any]:
         own = {self._broker.node_id: self._broker.control.broker_epoch}

@@ -5,6 +5,7 @@ One fetch at a time goes to each leader, for all partitions that this node follo
 what changed is named again. The fetch offset says what the follower has: asking for more acknowledges what came.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +15,12 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error
+from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
 
 LANE = "replica_fetch"
 FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 7
+MOST_NAMED = MOST_REQUEST_ITEMS // 2  # partitions in one request, each perhaps of another topic
 EARLIEST = -2
 
 Key = tuple[bytes, int]  # topic id, partition
@@ -26,19 +29,29 @@ Position = tuple[int, int, int, int]  # fetch offset, leader epoch, last epoch, 
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. told: of each partition, as the session knows it; None if that is out of date."""
+    """What is fetched from one node. told: of each partition, as the session knows it; None if that is out of date.
+    is_whole: the last request named all that was to be told, and no others follow at once.
+    """
 
     followed: dict[Key, Replica] = field(default_factory=dict)
     resting: dict[Key, int] = field(default_factory=dict)  # monotonic ms, from which it is asked for again
     told: dict[Key, Position | None] = field(default_factory=dict)
     session_id: int = 0
     session_epoch: int = INITIAL_EPOCH
+    is_whole: bool = True
     is_asked: bool = False
     ask_at: int | None = None  # monotonic ms
 
     def forget_session(self) -> None:
         self.session_id, self.session_epoch = 0, INITIAL_EPOCH
         self.told.clear()
+
+    def let_others_come_first(self, keys: Collection[Key]) -> None:
+        """Without a session each request names its partitions, and those that didn't fit come next time."""
+        if not self.is_whole:
+            for key in keys:
+                if key in self.followed:
+                    self.followed[key] = self.followed.pop(key)
 
     def look(self, key: Key) -> None:
         """This replica, which is followed, may have moved."""
@@ -104,12 +117,13 @@ class ReplicaFetcher:
         if len(leader.resting) == len(leader.followed):
             leader.ask_at = min(leader.resting.values(), default=None)
             return
-        asked, told = leader.followed.items(), leader.told
-        news = {key: row(each) for key, each in asked if told.get(key) is None and key not in leader.resting}
-        forgotten = [key for key in told if key not in leader.followed or key in leader.resting]
-        told.update(news)
+        forgotten = [key for key in leader.told if key not in leader.followed or key in leader.resting][:MOST_NAMED]
         for key in forgotten:
-            del told[key]
+            del leader.told[key]
+        untold = [key for key in leader.followed if leader.told.get(key) is None and key not in leader.resting]
+        news = {key: row(leader.followed[key]) for key in untold[: MOST_NAMED - len(forgotten)]}
+        leader.told.update(news)
+        leader.is_whole = len(news) == len(untold)
         leader.is_asked = True
 
         def answered(reply: Message | None, now: Now) -> None:
@@ -131,6 +145,7 @@ class ReplicaFetcher:
                 leader.session_epoch = leader.session_epoch + 1 if leader.session_epoch < LAST_EPOCH else 1
             else:
                 leader.forget_session()
+                leader.let_others_come_first(news)
 
         self._broker.ask(node, LANE, "Fetch", FETCH_VERSION, self._body(leader, news, forgotten), answered)
 
@@ -146,7 +161,7 @@ class ReplicaFetcher:
         )  # fmt: skip
         return {
             "replica_state": {"replica_id": self._broker.node_id, "replica_epoch": self._broker.control.broker_epoch},
-            "max_wait_ms": config["replica.fetch.wait.max.ms"],
+            "max_wait_ms": config["replica.fetch.wait.max.ms"] if leader.is_whole else 0,
             "min_bytes": 1,
             "max_bytes": config["replica.fetch.response.max.bytes"],
             "session_id": leader.session_id,

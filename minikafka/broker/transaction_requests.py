@@ -12,14 +12,15 @@ partition is asked until its leader has written the marker, wherever the leaders
 needs none. Whoever took over as coordinator has asked with a newer epoch: then this one stops.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from minikafka.broker.calls import Broker
 from minikafka.clock import Now
-from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.groups import partition_for
 from minikafka.coordinators.transaction_states import Status, TopicPartition, Transaction
@@ -30,34 +31,52 @@ from minikafka.wire.schema import Message, nested
 JOIN_VERSION, MARKER_VERSION = 5, 2
 JOIN_BACKOFF_MS, RETRY_MS = 20, 100  # add.partitions.to.txn.retry.backoff.ms, ...max.ms
 MARKER_BACKOFF_MS = 100
+MOST_TOGETHER = 1000  # partitions asked for in one request: it is answered soon, and others have their turn
+MOST_ITEMS = 1 + 2 * MOST_TOGETHER  # of the arrays in it; whoever gets more than MOST_REQUEST_ITEMS hangs up
 NOT_NOW = (
     Error.NETWORK_EXCEPTION, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR,
 )  # fmt: skip
 OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)  # somebody else goes on
 
+STALE = KafkaError(Error.INVALID_PRODUCER_EPOCH)
+
 Logs = Mapping[TopicPartition, ProducerState]  # what the logs of partitions know of producers
 Part = TypeVar("Part")
+
+
+def pieces(partitions: Collection[TopicPartition]) -> Iterator[list[TopicPartition]]:
+    """Partitions in order, as many at a time as fit into one request."""
+    ordered = sorted(partitions)
+    for begin in range(0, len(ordered), MOST_TOGETHER):
+        yield ordered[begin : begin + MOST_TOGETHER]
+
+
+def items(partitions: Collection[TopicPartition]) -> int:
+    """How many items of arrays a transaction takes in a request, at most: itself, its topics, its partitions."""
+    return 1 + 2 * len(partitions)
 
 
 @dataclass(eq=False, repr=False)
 class Gathering(Generic[Part]):
     """Requests that gather: one at a time is on its way to each node, and the next takes along what came meanwhile.
-    lane, api, version: of the requests. body(parts): one request. take(parts, reply or None, now): how it ended.
+    lane, api, version: of the requests. items(part): how many it takes of those that a request may have; of one part
+    they are few enough. body(parts): one request. take(parts, reply or None, now): how it ended.
     """
 
     _broker: Broker
     _lane: str
     _api: str
     _version: int
+    _items: Callable[[Part], int]
     _body: Callable[[list[Part]], Mapping[str, Any]]
     _take: Callable[[list[Part], Message | None, Now], None]
-    _queues: dict[int, list[Part]] = field(default_factory=dict)
+    _queues: dict[int, deque[Part]] = field(default_factory=dict)
     _asked: set[int] = field(default_factory=set)
     _later: list[tuple[int, Callable[[Now], None]]] = field(default_factory=list)  # monotonic ms
 
     def add(self, node: int, part: Part) -> None:
         """Ask a node, now or with the next request."""
-        self._queues.setdefault(node, []).append(part)
+        self._queues.setdefault(node, deque()).append(part)
         self._ask(node)
 
     def later(self, at_ms: int, do: Callable[[Now], None]) -> None:
@@ -79,14 +98,28 @@ class Gathering(Generic[Part]):
         if node in self._asked or not self._queues.get(node):
             return
         self._asked.add(node)
-        parts = self._queues.pop(node)
+        queue = self._queues[node]
+        parts = self._next(queue)
+        is_crowded = bool(queue)
 
         def answered(reply: Message | None, now: Now) -> None:
             self._asked.discard(node)
             self._take(parts, reply, now)
-            self._ask(node)
+            if is_crowded:  # a node that asks itself does other things first
+                self.later(now.monotonic_ms, lambda _: self._ask(node))
+            else:
+                self._ask(node)
 
         self._broker.ask(node, self._lane, self._api, self._version, self._body(parts), answered)
+
+    def _next(self, queue: deque[Part]) -> list[Part]:
+        """What fits into one request."""
+        parts = [queue.popleft()]
+        left = MOST_ITEMS - self._items(parts[0])
+        while queue and (wanted := self._items(queue[0])) <= left:
+            left -= wanted
+            parts.append(queue.popleft())
+        return parts
 
 
 # -- before a batch is appended
@@ -107,10 +140,18 @@ class Join(NamedTuple):
     then: Callable[[dict[TopicPartition, KafkaError]], object]
 
     def ended(self, errors: Mapping[TopicPartition, Error]) -> None:
-        self.then({at: self._as_its_producer_says(error) for at, error in errors.items() if error is not Error.NONE})
+        self.then(
+            {
+                at: self._as_its_producer_says(error, of_offsets=at[0] == OFFSETS_TOPIC)
+                for at, error in errors.items()
+                if error is not Error.NONE
+            }
+        )
 
-    def _as_its_producer_says(self, error: Error) -> KafkaError:
-        if error in NOT_NOW or (error is Error.CONCURRENT_TRANSACTIONS and not self.adds):
+    def _as_its_producer_says(self, error: Error, of_offsets: bool) -> KafkaError:
+        """Old producers wait with a batch when too few replicas are in sync, and know no other way to wait with it."""
+        waits = error is Error.CONCURRENT_TRANSACTIONS and not self.adds and not of_offsets
+        if error in NOT_NOW or waits:
             why = "Unable to verify the partition has been added to the transaction. Underlying error: "
             return KafkaError(Error.NOT_ENOUGH_REPLICAS, why + error.name)
         if error is Error.PRODUCER_FENCED:
@@ -126,7 +167,7 @@ class Joins:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         of = broker, "joins", "AddPartitionsToTxn", JOIN_VERSION
-        self.requests: Gathering[Join] = Gathering(*of, asked_joins, self._take)
+        self.requests: Gathering[Join] = Gathering(*of, lambda join: items(join.partitions), asked_joins, self._take)
 
     def before_appending(
         self, body: Message, producer: tuple[int, int], logs: Logs, adds: bool, knows_abortable: bool, now: Now
@@ -136,20 +177,28 @@ class Joins:
         """
         if "joined" in vars(body) or not self._broker.config["transaction.partition.verification.enable"]:
             return None
-        guards = {at: state.guard(producer[0]) for at, state in logs.items() if not state.is_open(*producer)}
-        body.joined = guards
+        begins = {at: state for at, state in logs.items() if not state.is_open(*producer)}
+        refused = {at: STALE for at, state in begins.items() if state.is_stale(*producer)}
+        guards = {at: state.guard(producer[0]) for at, state in begins.items() if at not in refused}
+        body.joined = guards | refused
         if not guards:
             return None
         wait = Wait(again=True)
+        left = list(pieces(guards))
 
         def ended(errors: dict[TopicPartition, KafkaError]) -> None:
+            refused.update(errors)
+            left.pop()
+            if left:
+                return
             # Who lets it join has a new epoch, which tells of markers as well; that of the last one may come meanwhile.
             held = {at: logs[at].guard(producer[0]) for at in guards} if adds else guards
-            body.joined = held | errors
+            body.joined = held | refused
             wait.finish({})
 
-        of = body.transactional_id, *producer, frozenset(guards)
-        self._ask(Join(*of, adds, knows_abortable, now.monotonic_ms + RETRY_MS, ended), now)
+        for piece in list(left):
+            of = body.transactional_id, *producer, frozenset(piece)
+            self._ask(Join(*of, adds, knows_abortable, now.monotonic_ms + RETRY_MS, ended), now)
         return wait
 
     def check(self, body: Message, at: TopicPartition, producer: tuple[int, int], state: ProducerState) -> None:
@@ -232,7 +281,7 @@ class Markers:
         self._complete = complete
         self._pending: dict[str, Pending] = {}
         of = broker, "markers", "WriteTxnMarkers", MARKER_VERSION
-        self.requests: Gathering[Told] = Gathering(*of, asked_markers, self._take)
+        self.requests: Gathering[Told] = Gathering(*of, lambda told: items(told[1]), asked_markers, self._take)
 
     def send(self, pending: Pending, now: Now) -> None:
         """Begin with a transaction."""
@@ -272,7 +321,8 @@ class Markers:
         if NO_LEADER in by_leader:
             self._later((pending, by_leader.pop(NO_LEADER)), now)
         for leader, theirs in by_leader.items():
-            self.requests.add(leader, (pending, theirs))
+            for piece in pieces(theirs):
+                self.requests.add(leader, (pending, piece))
         if not pending.left:
             self._complete(pending, now)
 

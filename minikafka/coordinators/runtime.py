@@ -36,7 +36,7 @@ from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.storage.producer_state import Appended, Marker
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import COMMIT, UnknownRecord, control_type
-from minikafka.wire.primitives import Buffer, EncodeError
+from minikafka.wire.primitives import Buffer, DecodeError, EncodeError
 from minikafka.wire.records import BatchHeader, RawRecord, batches, encode_batch, raw_records, read_header
 from minikafka.wire.schema import Message
 
@@ -89,11 +89,15 @@ class Configs(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-class RecordCodec(NamedTuple):
-    """The records of one internal topic. decode gives name, key and value; UnknownRecord for a newer Kafka's."""
+Encoded = tuple[bytes, bytes | None]  # key and value
+Decoded = tuple[str, Message, Message | None]  # the schema's name, key and value
 
-    encode: Callable[[str, dict[str, Any], dict[str, Any] | None], tuple[bytes, bytes | None]]
-    decode: Callable[[Buffer, Buffer | None], tuple[str, Message, Message | None]]
+
+class RecordCodec(NamedTuple):
+    """The records of one internal topic. decode: UnknownRecord for a newer Kafka's."""
+
+    encode: Callable[[str, dict[str, Any], dict[str, Any] | None], Encoded]
+    decode: Callable[[Buffer, Buffer | None], Decoded]
 
 
 class State(Protocol):
@@ -129,7 +133,7 @@ class Write:
     wait: Wait
     deadline_ms: int
     decision: Decision | None = None
-    encoded: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+    decoded: list[Decoded] = field(default_factory=list)
     next_offset: int = -1
 
     def give_up(self, error: KafkaError, now: Now) -> None:
@@ -209,11 +213,13 @@ class Shard:
                 self._take_in(record.key, record.value, header.producer_id if header.transactional else None)
 
     def _take_in(self, key: bytes, value: bytes | None, producer_id: int | None) -> None:
-        decoded = self._codec.decode(key, value)
+        self._apply(self._codec.decode(key, value), producer_id)
+
+    def _apply(self, record: Decoded, producer_id: int | None) -> None:
         if producer_id is None:
-            self.state.apply(*decoded)
+            self.state.apply(*record)
         else:
-            self.state.apply_pending(producer_id, *decoded)
+            self.state.apply_pending(producer_id, *record)
 
     # -- requests
 
@@ -246,8 +252,8 @@ class Shard:
             queue = self._queued.pop(write.key)
             decision, write.decision = write.decision, None
             assert decision is not None
-            for key, value in write.encoded:
-                self._take_in(key, value, decision.producer and decision.producer[0])
+            for record in write.decoded:
+                self._apply(record, decision.producer and decision.producer[0])
             with self._answering(write, now):
                 self._carry_out(write, decision._replace(records=()), now)
             for each in queue:  # behind the first that appends, the others queue again
@@ -274,8 +280,10 @@ class Shard:
                 return
             decision = next_decision._replace(answer=next_decision.answer or decision.answer)
         write.decision = decision
-        write.encoded = [self._codec.encode(*record) for record in decision.records]
-        self._append(write, decision.producer, now)
+        encoded = [self._codec.encode(*record) for record in decision.records]
+        # What can't be read again would end the shard when it is loaded: it is refused here.
+        write.decoded = [self._codec.decode(*each) for each in encoded]
+        self._append(write, encoded, decision.producer, now)
 
     def end_transaction(self, marker: Marker, now: Now) -> Appended:
         """Write a marker; when it is committed, pending records count or are gone. Errors: of append_marker."""
@@ -283,12 +291,14 @@ class Shard:
         self._pending.append(Ended(appended.last_offset + 1, marker.producer_id, marker.committed))
         return appended
 
-    def _append(self, write: Write, producer: tuple[int, int] | None, now: Now) -> None:
+    def _append(
+        self, write: Write, encoded: Sequence[Encoded], producer: tuple[int, int] | None, now: Now
+    ) -> None:
         of: dict[str, Any] = {}
         if producer is not None:
             self.replica.log.producers.check_epoch(*producer)
             of = {"producer_id": producer[0], "producer_epoch": producer[1], "base_sequence": 0, "transactional": True}
-        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in write.encoded], **of))
+        batch = bytearray(encode_batch([(now.wall_ms, key, value, []) for key, value in encoded], **of))
         limit = self.replica.log.config.max_message_bytes
         if len(batch) > limit:
             why = f"the state of {write.key!r} takes {len(batch)} bytes, more than {limit} (max.message.bytes)"
@@ -309,7 +319,7 @@ class Shard:
             write.give_up(error, now)
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-        except EncodeError as error:  # what a client named doesn't fit into a record
+        except (EncodeError, DecodeError) as error:  # what a client named doesn't fit into a record
             write.give_up(KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error)), now)
         except AssertionError:
             raise

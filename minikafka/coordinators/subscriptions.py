@@ -19,12 +19,12 @@ from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import ConsumerMember
 from minikafka.wire.errors import Error, KafkaError
 
-MOST_REMEMBERED = 1000  # expressions
+MOST_REMEMBERED = 200  # expressions
+MOST_BYTES = 1 << 18  # of memory, of one expression; Apache Kafka takes larger ones
 
 
-@lru_cache(MOST_REMEMBERED)
-def compiled(pattern: str) -> Any:
-    """Errors: INVALID_REGULAR_EXPRESSION."""
+def compiled_once(pattern: str) -> Any:
+    """Of an expression that is needed once. Errors: INVALID_REGULAR_EXPRESSION."""
     try:
         import re2  # with the first expression: a broker starts without these megabytes
     except ImportError:
@@ -32,11 +32,18 @@ def compiled(pattern: str) -> Any:
         raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = MOST_BYTES
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
         why = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error.args[0].decode()}."
         raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
+
+
+@lru_cache(MOST_REMEMBERED)
+def compiled(pattern: str) -> Any:
+    """The same, remembered."""
+    return compiled_once(pattern)
 
 
 def matching(pattern: str | None, image: Image) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
 NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
-LAST_EPOCH = 2**15 - 2  # of a producer: one more is left to fence it
+LAST_EPOCH = 2**15 - 2  # of a producer
+FENCE_EPOCH = LAST_EPOCH + 1  # left to fence it
+ID_BYTES, PARTITION_BYTES = 1000, 150  # in memory
 V2 = 2  # transaction.version since which each transaction has an epoch of its own
 
 TopicPartition = tuple[str, int]
@@ -33,7 +35,8 @@ class Status(IntEnum):
         return self.name.title().replace("_", "")
 
 
-IDLE = (Status.EMPTY, Status.COMPLETE_COMMIT, Status.COMPLETE_ABORT)
+COMPLETE = (Status.COMPLETE_COMMIT, Status.COMPLETE_ABORT)
+IDLE = (Status.EMPTY, *COMPLETE)
 PREPARED = (Status.PREPARE_COMMIT, Status.PREPARE_ABORT)
 
 # From which states, what leads where.
@@ -82,6 +85,18 @@ class Transaction:
         """Whether the producer id has no epochs left."""
         return self.producer_epoch >= LAST_EPOCH
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory."""
+        return ID_BYTES + len(self.transactional_id) + PARTITION_BYTES * len(self.partitions)
+
+    @property
+    def goes_on_as(self) -> tuple[int, int]:
+        """With which id and epoch its producer goes on, also while markers are still to be written."""
+        if self.next_producer_id != NO_PRODUCER_ID:
+            return self.next_producer_id, 0
+        return self.producer_id, self.producer_epoch
+
     def check_producer_id(self, expected: tuple[int, int] | None) -> None:
         """A producer may name the id before this one if that had no epochs left: the answer that told it the new one
         may have got lost. Errors: PRODUCER_FENCED.
@@ -109,19 +124,26 @@ class Transaction:
             return self.to(Status.EMPTY, **to_empty)  # the answer got lost
         raise KafkaError(Error.PRODUCER_FENCED)
 
-    def fenced(self, version: int) -> "Transaction":
+    def fenced(self, version: int, new_producer_id: int) -> "Transaction":
         """Aborted by its coordinator: nobody goes on with its epoch. version: transaction.version of the cluster."""
-        fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=self.producer_epoch + 1)
-        last_epoch = self.producer_epoch if version >= V2 else NO_EPOCH
-        return fence.to(Status.PREPARE_ABORT, last_producer_epoch=last_epoch, client_version=version)
+        fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=min(self.producer_epoch + 1, FENCE_EPOCH))
+        of_v2 = version >= V2
+        return fence.to(
+            Status.PREPARE_ABORT,
+            client_version=version,
+            last_producer_epoch=self.producer_epoch if of_v2 else NO_EPOCH,
+            next_producer_id=new_producer_id if of_v2 and self.is_exhausted else NO_PRODUCER_ID,
+        )
 
     def ended(self, committed: bool, version: int, new_producer_id: int, now_ms: int) -> "Transaction":
         """What its producer decides, in transactions v2 with a new epoch."""
         status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
         if version < V2:
             return self.to(status, client_version=0)
+        # A producer that has the fence's epoch, which should not be, may abort. Its commit has no epoch, and fails.
+        highest = FENCE_EPOCH + committed
         return self.to(
-            status, client_version=version, producer_epoch=self.producer_epoch + 1,
+            status, client_version=version, producer_epoch=min(self.producer_epoch + 1, highest),
             last_producer_epoch=self.producer_epoch, start_ms=now_ms if self.status in IDLE else self.start_ms,
             next_producer_id=new_producer_id if self.is_exhausted else NO_PRODUCER_ID,
         )  # fmt: skip
@@ -132,12 +154,13 @@ class Transaction:
         done = self.to(status, partitions=frozenset())
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
-        new = replace(done, producer_id=self.next_producer_id, producer_epoch=0, next_producer_id=NO_PRODUCER_ID)
+        producer_id, epoch = self.goes_on_as
+        new = replace(done, producer_id=producer_id, producer_epoch=epoch, next_producer_id=NO_PRODUCER_ID)
         return replace(new, previous_producer_id=self.producer_id)
 
     def is_end_again(self, producer_id: int, epoch: int) -> bool:
-        """Whether who ends it with this id and epoch has done so before, in transactions v2."""
-        if self.client_version < V2 or self.status in (Status.EMPTY, Status.ONGOING):
+        """Whether who ends it with this id and epoch, in transactions v2, has done so before."""
+        if self.status not in COMPLETE:
             return False
         overflowed = epoch == LAST_EPOCH and self.producer_epoch == 0 and self.previous_producer_id == producer_id
         return overflowed or (self.producer_id == producer_id and self.producer_epoch == epoch + 1)

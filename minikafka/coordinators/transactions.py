@@ -26,10 +26,17 @@ from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators import transaction_states
 from minikafka.coordinators.runtime import Configs, Decision, State
-from minikafka.coordinators.subscriptions import compiled
-from minikafka.coordinators.transaction_states import PREPARED, V2, Status, TopicPartition, Transaction, from_record
+from minikafka.coordinators.subscriptions import compiled_once
+from minikafka.coordinators.transaction_states import (
+    NO_PRODUCER_ID,
+    PREPARED,
+    V2,
+    Status,
+    TopicPartition,
+    Transaction,
+    from_record,
+)
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -44,22 +51,26 @@ EXPIRED = Reason("transactional_id_expired", "nobody has used it for transaction
 
 
 def ids(transaction: Transaction) -> Answer:
-    """What a producer hears, and how it goes on."""
-    of = {"producer_id": transaction.producer_id, "producer_epoch": transaction.producer_epoch}
-    return {"error_code": Error.NONE} | of
+    """What a producer hears, and how it goes on: never with the epoch behind the last one."""
+    producer_id, epoch = transaction.goes_on_as
+    return {"error_code": Error.NONE, "producer_id": producer_id, "producer_epoch": epoch}
 
 
 @dataclass(eq=False, repr=False)
 class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. version(): transaction.version of the cluster.
-    prepared(transaction, now): its markers are to be written.
+    prepared(transaction, now): its markers are to be written. new_producer_id(now): for what time ends;
+    NO_PRODUCER_ID until there is one. has_room(size_bytes): whether so much more may be kept. size_bytes: of all kept.
     """
 
     _config: Configs
     _version: Callable[[], int]
     _prepared: Callable[[Transaction, Now], None]
+    _new_producer_id: Callable[[Now], int]
+    _has_room: Callable[[int], bool]
     _trace: Trace
     transactions: dict[str, Transaction] = field(default_factory=dict)
+    size_bytes: int = 0
     _deadlines: Deadlines[str] = field(default_factory=Deadlines)
 
     # -- what the runtime asks
@@ -67,10 +78,10 @@ class Transactions(State):
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """One committed record, live or in a replay."""
         if value is None:
-            self.transactions.pop(key.transactional_id, None)
+            self._keep(key.transactional_id, None)
             self._deadlines.set(key.transactional_id, None)
         else:
-            self.transactions[key.transactional_id] = from_record(key, value)
+            self._keep(key.transactional_id, from_record(key, value))
 
     def loaded(self, now: Now) -> Iterable[str]:
         """The replay is over: what was decided and not done yet goes on."""
@@ -84,7 +95,8 @@ class Transactions(State):
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
         if known.status is Status.ONGOING:
-            return self._step(known.fenced(self._version()), {}, now, TIME_IS_OVER)
+            new_producer_id = self._new_producer_id(now) if known.is_exhausted else NO_PRODUCER_ID
+            return self._step(self._fenced(known, new_producer_id), {}, now, TIME_IS_OVER)
         gone = known.to(Status.DEAD)
         return Decision([gone.record(known)._replace(value=None)], {}, lambda _: self._tell(known, gone, EXPIRED))
 
@@ -108,19 +120,18 @@ class Transactions(State):
         if known.status is Status.ONGOING:
             known.check_producer_id(expected)
             refused = {"error_code": Error.CONCURRENT_TRANSACTIONS, "producer_id": -1, "producer_epoch": -1}
-            return self._step(known.fenced(self._version()), refused, now, PRODUCER_CAME)
-        if known.is_exhausted and new_producer_id == transaction_states.NO_PRODUCER_ID:
+            return self._step(self._fenced(known, new_producer_id), refused, now, PRODUCER_CAME)
+        if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
         wanted = known.begun_again(expected, new_producer_id, timeout_ms)
         return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
 
     def add(self, of: tuple[str, int, int], partitions: frozenset[TopicPartition], version: int, now: Now) -> Decision:
         """AddPartitionsToTxn, AddOffsetsToTxn. of: transactional id, producer id, epoch. version: of transactions.
-        Errors: as of _of, CONCURRENT_TRANSACTIONS.
+        Errors: CONCURRENT_TRANSACTIONS until the last transaction is over, as of _of.
         """
+        self._check_is_over(of[0])
         known = self._of(*of)
-        if known.status in PREPARED:
-            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if known.status is Status.ONGOING and partitions <= known.partitions:
             return Decision(answer={"error_code": Error.NONE})
         start_ms = known.start_ms if known.status is Status.ONGOING else now.wall_ms
@@ -140,22 +151,21 @@ class Transactions(State):
 
     def end(self, of: tuple[str, int, int], committed: bool, version: int, new_producer_id: int, now: Now) -> Decision:
         """EndTxn; one that comes again hears the same. of: transactional id, producer id, epoch. version: of
-        transactions. Errors: as of _of, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
+        transactions. Errors: CONCURRENT_TRANSACTIONS until the last transaction is over, as of _of, INVALID_TXN_STATE.
         """
+        if version < V2:
+            self._of(*of)
+        self._check_is_over(of[0])
         known = self.transactions.get(of[0])
         again = version >= V2 and known is not None and known.is_end_again(*of[1:])
         if known is None or not again:
             known = self._of(*of)
         new = version >= V2 and not again
-        if new and known.status in PREPARED:
-            raise KafkaError(Error.PRODUCER_FENCED)
-        if known.status is (Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT):
-            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         if known.status is (Status.COMPLETE_COMMIT if committed else Status.COMPLETE_ABORT) and not new:
             return Decision(answer=ids(known))
         if known.status is not Status.ONGOING and not (new and not committed):
             raise KafkaError(Error.INVALID_TXN_STATE)
-        if version >= V2 and known.is_exhausted and new_producer_id == transaction_states.NO_PRODUCER_ID:
+        if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)  # it wasn't when the id was asked for
         wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
         return self._step(wanted, ids(wanted), now, COMMITS if committed else ABORTS)
@@ -185,7 +195,7 @@ class Transactions(State):
 
     def listed(self, asked: Message, now: Now) -> list[dict[str, Any]]:
         """Those that all filters of a ListTransactions let through. Errors: INVALID_REGULAR_EXPRESSION."""
-        pattern = compiled(asked.transactional_id_pattern) if asked.transactional_id_pattern else None
+        pattern = compiled_once(asked.transactional_id_pattern) if asked.transactional_id_pattern else None
         return [
             {
                 "transactional_id": each.transactional_id,
@@ -200,6 +210,30 @@ class Transactions(State):
         ]
 
     # -- inside
+
+    def _keep(self, transactional_id: str, transaction: Transaction | None) -> None:
+        was = self.transactions.get(transactional_id)
+        self.size_bytes -= was.size_bytes if was else 0
+        if transaction is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = transaction
+            self.size_bytes += transaction.size_bytes
+
+    def _check_is_over(self, transactional_id: str) -> None:
+        """While its markers are written nobody is judged: who asks again is told the truth then. Errors:
+        CONCURRENT_TRANSACTIONS.
+        """
+        known = self.transactions.get(transactional_id)
+        if known is not None and known.status in PREPARED:
+            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
+
+    def _fenced(self, known: Transaction, new_producer_id: int) -> Transaction:
+        """Errors: CONCURRENT_TRANSACTIONS while the producer id that it needs is not there."""
+        version = self._version()
+        if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
+            raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
+        return known.fenced(version, new_producer_id)
 
     def _of(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
         """Errors: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
@@ -216,9 +250,12 @@ class Transactions(State):
     def _step(self, wanted: Transaction, answer: Answer, now: Now, why: Reason) -> Decision:
         wanted = replace(wanted, update_ms=now.wall_ms)
         was = self.transactions.get(wanted.transactional_id)
+        more_bytes = wanted.size_bytes - (was.size_bytes if was else 0)
+        if more_bytes > 0 and not self._has_room(more_bytes):
+            raise KafkaError(Error.POLICY_VIOLATION, "too many transactional ids, or partitions in transactions")
 
         def change(now: Now) -> None:
-            self.transactions[wanted.transactional_id] = wanted  # the record lacks what only a coordinator knows
+            self._keep(wanted.transactional_id, wanted)  # the record lacks what only a coordinator knows
             self._tell(was, wanted, why)
             self._settle(wanted, now)
 

@@ -24,7 +24,7 @@ import struct
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.storage.disk import Disk
@@ -36,6 +36,7 @@ from minikafka.wire.internal_records import EndTransaction, decode_end_transacti
 from minikafka.wire.records import BATCH_OVERHEAD, MAX_SEQUENCE, BatchHeader
 
 REMEMBERED_BATCHES = 5
+MOST_PRODUCERS = 50_000  # of one log: half a kilobyte each
 MAX_EPOCH = 2**15 - 1
 SNAPSHOT = ".snapshot"
 
@@ -87,9 +88,12 @@ class Producer:
 
     epoch: int
     timestamp: int
-    batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
+    batches: tuple[Batch, ...] = ()
     coordinator_epoch: int = -1
     transaction_first_offset: int | None = None
+
+    def remember(self, batch: Batch) -> None:
+        self.batches = (*self.batches[1 - REMEMBERED_BATCHES :], batch)
 
     @property
     def last_sequence(self) -> int:
@@ -142,10 +146,15 @@ class ProducerState:
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
         """Check what a coordinator writes for a producer. Errors: INVALID_PRODUCER_EPOCH."""
-        producer = self.producers.get(producer_id)
-        if producer is not None and epoch < producer.epoch:
+        if self.is_stale(producer_id, epoch):
+            producer = self.producers[producer_id]
             what = f"producer {producer_id} sent epoch {epoch}, but {producer.epoch} is in use"
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
+
+    def is_stale(self, producer_id: int, epoch: int) -> bool:
+        """Whether a newer epoch of a producer is known."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and epoch < producer.epoch
 
     def check_marker(self, marker: Marker) -> None:
         """Check a marker before it is appended. Since transactions v2 its epoch is newer than the one that wrote
@@ -193,14 +202,15 @@ class ProducerState:
             return None
         producer = self.producers.get(header.producer_id)
         if producer is None:
+            self._make_room()
             producer = self.producers[header.producer_id] = Producer(header.producer_epoch, header.max_timestamp)
         if header.producer_epoch != producer.epoch:
             producer.epoch = header.producer_epoch
-            producer.batches.clear()
+            producer.batches = ()
         producer.timestamp = header.max_timestamp
         if marker is not None:
             return self._end(producer, header, marker)
-        producer.batches.append(
+        producer.remember(
             Batch(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
         )
         if header.transactional and producer.transaction_first_offset is None:
@@ -250,6 +260,17 @@ class ProducerState:
         for producer_id, producer in list(self.producers.items()):
             if producer_id not in self._ongoing and now_ms - producer.timestamp >= expiration_ms:
                 del self.producers[producer_id]
+
+    def _make_room(self) -> None:
+        """When very many producers are remembered, those that have been silent for longest are forgotten, as if their
+        time were over (Apache Kafka has no such limit). Many at once: to look at all of them takes a while.
+        """
+        if len(self.producers) < MOST_PRODUCERS:
+            return
+        idle = (each for each in self.producers if each not in self._ongoing)
+        by_silence = sorted(idle, key=lambda producer_id: self.producers[producer_id].timestamp)
+        for producer_id in by_silence[: MOST_PRODUCERS // 10]:
+            del self.producers[producer_id]
 
     # -- snapshots
 
@@ -337,5 +358,5 @@ def decode_snapshot(data: bytes) -> dict[int, Producer]:
         new = Producer(epoch, timestamp, coordinator_epoch=coordinator_epoch, transaction_first_offset=opened)
         producer = producers.setdefault(producer_id, new)
         if last_offset >= 0:
-            producer.batches.append(Batch(last_sequence, last_offset, offset_delta, timestamp))
+            producer.remember(Batch(last_sequence, last_offset, offset_delta, timestamp))
     return producers

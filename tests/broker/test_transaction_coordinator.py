@@ -117,7 +117,8 @@ def test_kip_360_a_producer_id_without_epochs_left_is_replaced():
 def test_kip_360_who_asks_again_with_a_replaced_producer_id_is_known_though_the_new_one_has_a_transaction_open():
     spent = Transaction("pay", 7, LAST_EPOCH, status=Status.COMPLETE_COMMIT)
     now = Now(monotonic_ms=0, wall_ms=0)
-    transactions = Transactions({}, lambda: V2, lambda transaction, now: None, Trace(1))
+    functions = lambda: V2, lambda transaction, now: None, lambda now: 9, lambda size_bytes: True
+    transactions = Transactions({}, *functions, Trace(1))
     transactions.transactions["pay"] = spent.begun_again((7, LAST_EPOCH), 8, TIMEOUT_MS).to(Status.ONGOING)
     asked_again = transactions.init("pay", TIMEOUT_MS, (7, LAST_EPOCH), -1, now)
     assert asked_again.answer["error_code"] == Error.CONCURRENT_TRANSACTIONS

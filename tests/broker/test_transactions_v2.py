@@ -54,12 +54,16 @@ def test_an_end_that_comes_again_is_told_the_same_until_the_next_transaction(nod
 
 
 def test_an_epoch_that_is_the_last_brings_a_new_producer_id():
-    transactions = Transactions({"transactional.id.expiration.ms": 1}, lambda: V2, lambda *_: None, Trace("broker 1"))
+    config = {"transactional.id.expiration.ms": 1}
+    functions = lambda: V2, lambda *_: None, lambda _: 9, lambda _: True
+    transactions = Transactions(config, *functions, Trace("broker 1"))
     transactions.transactions["pay"] = Transaction("pay", 7, LAST_EPOCH, status=Status.ONGOING)
     ends = partial(transactions.end, ("pay", 7, LAST_EPOCH), True, V2)
     with pytest.raises(KafkaError, match="CONCURRENT_TRANSACTIONS"):
         ends(-1, ONCE)  # until there is a new id
-    ends(8, ONCE).change(ONCE)
+    ended = ends(8, ONCE)
+    assert (ended.answer["producer_id"], ended.answer["producer_epoch"]) == (8, 0), "which it goes on with"
+    ended.change(ONCE)
     prepared = transactions.transactions["pay"]
     assert (prepared.producer_id, prepared.producer_epoch, prepared.next_producer_id) == (7, LAST_EPOCH + 1, 8)
     transactions.complete(prepared, ONCE).change(ONCE)

@@ -11,6 +11,7 @@ from tests.soak.copier import copy
 from tests.soak.core import Core
 from tests.soak.failover import failover
 from tests.soak.nodes import Nodes
+from tests.soak.stopped_leader import hold
 from tests.soak.tcp import Tcp
 
 
@@ -78,3 +79,9 @@ def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and
 @pytest.mark.slow
 def test_kip_98_what_is_copied_in_transactions_is_there_once_though_the_copier_and_a_broker_are_killed():
     assert "5 kills of the copier, 1 of a broker" in copy(kills=5, seed=1, apache=False)
+
+
+@pytest.mark.slow
+def test_kip_98_more_transactions_than_one_request_can_name_end_when_the_leader_that_stood_still_is_back():
+    """24,000 markers from two coordinators to one broker, which takes 10,000 in a request."""
+    assert "every record is there once" in hold(transactions=120, partitions=200, kill=True)
