@@ -209,10 +209,11 @@ class BrokerProcess(Process):
     def _go_on(self) -> None:
         """After every call of the broker: carry out what it decided, and be there at its next deadline."""
         self._turn.drain()
-        self.deadline = self.broker.next_deadline()
         if self.broker.stopped is not None:
             self.crash()
-        elif self._leaving and self.broker.control.may_stop:
+            return
+        self.deadline = self.broker.next_deadline()
+        if self._leaving and self.broker.control.may_stop:
             self.broker.stop(self.now())
             self._turn.drain()
             self._go_down("NodeShutDown")

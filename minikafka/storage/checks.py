@@ -61,8 +61,11 @@ def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
 
 
 def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
-    """end: of the segment."""
+    """end: of the segment. In what an earlier run wrote no offset is missing; what this
+    one copied has the gaps that its leader stood by.
+    """
     before, at = offset, 0
+    gapless = offset in log.unchecked and not log.may_have_gaps
     try:
         for header, batch in batches(data):
             first = header.base_offset
@@ -75,6 +78,8 @@ def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
                     Damage(before, f"behind it comes a batch of offset {first}"),
                 )
             before = offset
+            if gapless and first > offset:
+                raise CorruptRecord(f"a batch of offset {first} comes next")
             checked(batch, first, gapless=False)
             epoch = log.epochs.epoch_at(first)
             if epoch not in (NONE, header.partition_leader_epoch):

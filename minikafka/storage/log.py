@@ -110,6 +110,11 @@ class Log:
         return sum(segment.size for segment in self.segments)
 
     @property
+    def may_have_gaps(self) -> bool:
+        """Whether offsets may be missing: those of keys that were written again."""
+        return self.config.compacts or self.first_dirty_offset > 0
+
+    @property
     def active(self) -> Segment:
         """The segment that is written to."""
         return self.segments[-1]

@@ -177,6 +177,8 @@ class Recovery:
                 except KafkaError as error:
                     why = error.message
                     break
+                if header.base_offset > part.next_offset and not log.may_have_gaps:
+                    log.damaged_at(part.next_offset)
                 segment.note(part.position + at, header)
                 log.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.base_offset >= log.producers.end_offset:
@@ -232,7 +234,7 @@ class Recovery:
     def _tell_of_gaps(self) -> None:
         """Between two segments of a log that was never compacted no offset is missing."""
         log = self._log
-        if self._committed is None and (log.config.compacts or log.first_dirty_offset):
+        if self._committed is None and log.may_have_gaps:
             return
         for part in self._parts[:-1]:
             if part.next_offset < part.end:
