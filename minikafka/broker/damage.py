@@ -18,6 +18,7 @@ from minikafka.clock import Now, soonest
 from minikafka.cluster.controller import LOST_DIRECTORY
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
 from minikafka.cluster.replica import Replica
+from minikafka.storage.checks import Damage
 from minikafka.storage.disk import unusable
 from minikafka.storage.segment import LOG
 from minikafka.wire.errors import Error, KafkaError
@@ -112,12 +113,13 @@ class DamagedReplicas:
                 continue
             try:
                 looked = log.look_at(start, LOOK_BYTES)
+                damage = looked.damage
+                left -= looked.size_bytes
             except KafkaError as error:  # the disk can't read it
-                self.found(replica, start, error.message)
-                continue
-            left -= looked.size_bytes
-            if looked.damage is not None:
-                self.found(replica, *looked.damage)
+                damage = Damage(start, error.message)
+            if damage is not None:
+                log.unchecked = range(0)
+                self.found(replica, *damage)
         self._look_at = now.monotonic_ms + LOOK_INTERVAL_MS if self._to_look else None
 
     def found(self, replica: Replica, offset: int, why: str) -> None:
@@ -128,7 +130,6 @@ class DamagedReplicas:
             what = f"is damaged at offset {offset}: {why}. Put a good copy back"
             self._broker.storage_failed(unusable(path, what))
             return
-        log.unchecked = range(0)
         if log.damaged_from is not None and log.damaged_from <= offset:
             return
         log.damaged_from = offset
