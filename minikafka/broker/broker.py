@@ -19,6 +19,7 @@ from minikafka.broker.calls import CONTROLLER_LISTENER, Call, Client, Itself, re
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.control_plane import ControlPlane
 from minikafka.broker.coordinator import GroupCoordinator, TransactionCoordinator
+from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.handlers import HANDLERS
@@ -82,6 +83,7 @@ class Broker:
         self.joins = Joins(self)
         self.fetcher = ReplicaFetcher(self)
         self.isr = IsrChanges(self)
+        self.damage = DamagedReplicas(self)
         of_quorum_ms = dict.fromkeys((election.LANE, quorum.LANE), config["controller.quorum.request.timeout.ms"])
         names = ("election.timeout.ms", "fetch.timeout.ms", "election.backoff.max.ms")
         timeouts_ms = (config[f"controller.quorum.{name}"] for name in names)
@@ -93,7 +95,8 @@ class Broker:
             self.ask, random.random, Timeouts(*timeouts_ms), self.control.leader_changed,
             self.image.records, self._replaced, snapshot_config(config),
         )  # fmt: skip
-        among_nodes = (self.peers, self.quorum, self.fetcher, self.isr, self.controller) if config.peers else ()
+        others = (self.peers, self.quorum, self.fetcher, self.isr, self.damage, self.controller)
+        among_nodes = others if config.peers else ()
         own = (self.waiting, self.groups, self.transactions, self.joins.requests, self.replicas, self.control)
         self._parts = (*own, *among_nodes)  # with deadlines
         self.recovered = False
@@ -192,7 +195,10 @@ class Broker:
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
         """What another node answered. Errors: DecodeError if it is no answer to what it was asked."""
         self._enter(now)
-        self.peers.receive_reply(node, lane, frame, now)
+        try:
+            self.peers.receive_reply(node, lane, frame, now)
+        except KafkaError as error:
+            self.storage_failed(error)
         self._ask_others(now)
         self._wake(now)
 
@@ -285,6 +291,8 @@ class Broker:
         """A replica leads or follows, perhaps another node than before."""
         if replica.log.topic == METADATA_TOPIC or len(replica.partition.replicas) == 1:
             return
+        if replica.log.damaged_from is not None:
+            self.damage.follow_image(replica)
         self.fetcher.follow_image(replica, replica.log.partition, self.now.monotonic_ms)
         if replica.is_leader:
             self.isr.led(self.now.monotonic_ms)
@@ -311,6 +319,7 @@ class Broker:
             if self._recovery is None:
                 self.fetcher.tick(now)
                 self.isr.tick(now)
+            self.damage.tick(now)
             self.control.tick(now)
         except KafkaError as error:
             self.storage_failed(error)
@@ -511,6 +520,7 @@ class Broker:
                     return
         self._recovery = None
         self.recovered = True
+        self.damage.recovered(self.now)
         self.control.recovered(self.now)
 
 

@@ -106,7 +106,7 @@ class ControlPlane:
                 "broker_id": own.broker_id,
                 "broker_epoch": own.broker_epoch,
                 "current_metadata_offset": broker.quorum.applied_offset - 1,
-                "want_fence": not broker.recovered,
+                "want_fence": not (broker.recovered and broker.damage.may_join),
                 "want_shut_down": self._leave_by is not None,
             }
             self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, body)

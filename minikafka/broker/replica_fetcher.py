@@ -3,6 +3,9 @@ of Fetch: the leader answers where the two logs part, KIP-279).
 
 One fetch at a time goes to each leader, for all partitions that this node follows there, in a session (KIP-227): only
 what changed is named again. The fetch offset says what the follower has: asking for more acknowledges what came.
+
+What comes is checked before it is appended. A batch that is wrong fails its partition and nothing else: it is asked for
+again after a while, of whoever leads then.
 """
 
 from collections.abc import Collection
@@ -14,7 +17,7 @@ from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import NO_LEADER, MetadataRecord
 from minikafka.cluster.replica import Replica
-from minikafka.wire.errors import Error
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
 
@@ -71,7 +74,7 @@ class ReplicaFetcher:
         """Who leads this replica's partition may be another node now."""
         key = (replica.topic_id, number)
         leader = replica.partition.leader
-        wanted = NO_LEADER if replica.is_leader else leader
+        wanted = NO_LEADER if replica.is_leader or replica.log.damaged_from is not None else leader
         known = self._followed.get(key, NO_LEADER)
         if known not in (NO_LEADER, wanted):
             self._drop(key)
@@ -174,12 +177,25 @@ class ReplicaFetcher:
 
     def _take(self, node: int, leader: Leader, key: Key, replica: Replica, answer: Message, now: Now) -> None:
         if answer.error_code == Error.NONE:
-            replica.take(answer, now)
+            try:
+                replica.take(answer, now)
+            except KafkaError as error:
+                self._failed(node, replica, error)
+                leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
             leader.look(key)
             return
         leader.resting[key] = now.monotonic_ms + self._broker.config["replica.fetch.backoff.ms"]
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._start_over(node, leader, key, replica)
+
+    def _failed(self, node: int, replica: Replica, error: KafkaError) -> None:
+        """This replica stands still, and the others go on."""
+        log = replica.log
+        if error.error is Error.KAFKA_STORAGE_ERROR:
+            self._broker.damage.cannot_write(replica, error)
+        else:
+            why = f"{error.message}. It is asked for again"
+            self._broker.notice(f"{log.directory}: node {node} gives damaged records for {log.log_end_offset}: {why}")
 
     def _start_over(self, node: int, leader: Leader, key: Key, replica: Replica) -> None:
         """The leader has deleted what comes next here, or never had what is here: begin anew where its log begins."""

@@ -129,10 +129,17 @@ class ReplicaManager:
                     first_dirty_offset=dirty_offsets.get(key, 0),
                 )
                 yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
-                before = max(recovery_points.get(key, 0), high_watermark)
+                recovery_point = recovery_points.get(key, 0)
+                before = max(recovery_point, high_watermark)
                 if log.log_end_offset < before:
                     what = f"ends at offset {log.log_end_offset}, and had got to {before}: records are lost"
                     self._notice(f"{log.directory} {what}")
+                    if clean or log.log_end_offset < recovery_point:
+                        log.damaged_at(log.log_end_offset)
+                elif clean and log.log_end_offset > recovery_point and key in recovery_points:
+                    log.damaged_at(recovery_point)  # a clean stop noted where it ends
+                if len(partition.replicas) == 1:
+                    log.damaged_from, log.unchecked = None, range(0)  # no other replica has it
                 self._hold(key, partition, log, high_watermark)
             del self._unloaded[key]
         self._written[checkpoints.CLEANER_OFFSETS] = dirty_offsets

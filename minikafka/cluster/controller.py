@@ -20,6 +20,7 @@ TOPIC_NAME_MAX_LENGTH = 249
 MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 MAX_TOPICS_PER_REQUEST = 1000  # our own limit: to create more at once would hold up everybody else
 PRODUCER_ID_BLOCK_SIZE = 1000
+LOST_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.LOST
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 LEGAL_LISTENER_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -215,6 +216,30 @@ def alter_isr(image: Image, broker_id: int, topic_id: bytes, asked: Any, value: 
             raise KafkaError(Error.INELIGIBLE_REPLICA)
     in_order = [replica for replica in partition.replicas if replica in isr]
     return change(image, topic.name, asked.partition_index, value, isr=in_order)
+
+
+def lose_replica(
+    image: Image, broker_id: int, topic_id: bytes, number: int, value: TopicValue
+) -> MetadataRecord | None:
+    """AssignReplicasToDirs (KIP-858): a broker has lost its replica, or a part of it.
+    It leaves the ISR and the ELR, and a new leader epoch begins, so that what the
+    leader knew of this replica counts no more. None if no other replica is in sync or
+    eligible: rather a part than nothing. Errors: UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER if it has no replica.
+    """
+    topic = image.topic_by_id(topic_id)
+    partition = partition_of(image, topic.name, number)
+    if broker_id not in partition.replicas:
+        raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
+    if {*partition.isr, *partition.eligible_leader_replicas} <= {broker_id}:
+        return None
+    isr = [replica for replica in partition.isr if replica != broker_id]
+    live = image.may_lead() - {broker_id}
+    lost = change(image, topic.name, number, value, live, isr=isr, unclean_shutdown={broker_id})
+    if lost is None:
+        lost = MetadataRecord("PartitionChangeRecord", 2, {"partition_id": number, "topic_id": topic_id})
+    lost.fields.setdefault("leader", partition.leader)
+    return lost
 
 
 # -- what administrators ask of partitions

@@ -99,6 +99,7 @@ class Quorum:
     cluster_id: str = ""
     observers: dict[int, Follower] = field(default_factory=dict)  # nodes that are no voters, and follow this leader
     replica: Voter = field(init=False)
+    _tell: Callable[[str], object] = field(init=False)
     election: Election = field(init=False)
     _unsaved_bytes: int = 0  # of records behind the newest snapshot
     _saved_ms: int = 0  # wall clock of the newest snapshot, or of the start
@@ -142,6 +143,7 @@ class Quorum:
         is committed. tell: hears what recovery dropped. Errors: KAFKA_STORAGE_ERROR if metadata that was committed is
         missing, damaged or not ours.
         """
+        self._tell = tell
         with as_storage_errors(METADATA_LOG):
             self._check_folder()
             self.snapshots = Snapshots(self._disk)
@@ -381,7 +383,14 @@ class Quorum:
         if answer.snapshot_id.end_offset >= 0:
             self._incoming = SnapshotId(answer.snapshot_id.end_offset, answer.snapshot_id.epoch), bytearray()
             return
-        self.replica.take(answer, now)
+        try:
+            self.replica.take(answer, now)
+        except KafkaError as error:
+            if error.error is Error.KAFKA_STORAGE_ERROR:
+                raise
+            why = f"{error.message}. It is asked for again"
+            self._tell(f"{METADATA_LOG}: damaged metadata came for offset {self.end_offset}: {why}")
+            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
         self.replica.log.flush()
 
     # -- the election's side

@@ -85,6 +85,8 @@ class Replica:
         self.followers: dict[int, Follower] = {}  # as this leader knows them
         self.asked_isr: frozenset[int] = frozenset()  # asked of the controller, and not answered yet
         self._leader_high_watermark = 0  # as this follower knows it
+        self._doubted_offset = -1  # as follower: what this leader sent for it was refused, and is asked for again
+        self._given: dict[int, int] = {}  # as leader: the offset from which each follower was given records last
         self._waiting_bytes = 0  # appended since the high watermark stood at the log's end
 
     # -- roles
@@ -127,7 +129,8 @@ class Replica:
             self.asked_isr = frozenset()
         if partition.leader_epoch != was.leader_epoch:
             self.followers.clear()
-            self._leader_high_watermark = 0
+            self._given.clear()
+            self._leader_high_watermark, self._doubted_offset = 0, -1
         self.partition = partition
         if self.log.trace:
             telling.image_followed(self, was)
@@ -169,7 +172,8 @@ class Replica:
     def take(self, answer: Message, now: Now) -> None:
         """As a follower: what the leader answered to a fetch from this log's end. Where the two logs have parted, drop
         what the leader doesn't have (KIP-279: back to the end of the last epoch that both know; the next fetch may
-        find that they parted even earlier). Else append what it sent, as it is.
+        find that they parted even earlier). Else append what it sent, as it is. Errors: CorruptRecord, INVALID_RECORD
+        if that is not what was written once.
         """
         if answer.diverging_epoch.epoch >= 0:
             epoch, end_offset = answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset
@@ -179,13 +183,35 @@ class Replica:
             self.truncate_to(min(own_end, end_offset) if own_epoch >= 0 else 0)
             return
         if answer.records:
-            appended = self.log.append_as_follower(answer.records)
-            if appended is not None:
-                self._tell_appended("RecordsReplicated", appended, answer.records, now)
+            appended = self._append_as_follower(answer.records, answer.log_start_offset)
+            self._tell_appended("RecordsReplicated", appended, answer.records, now)
         self._leader_high_watermark = answer.high_watermark
         self.advance_high_watermark()
         if self.log.log_start_offset < answer.log_start_offset <= self.high_watermark:
             self.log.delete_records(answer.log_start_offset)
+
+    def _append_as_follower(self, records: Buffer, leaders_start: int) -> Appended:
+        """Offsets may be missing in a compacted log. Elsewhere a gap is in doubt until the leader has looked at it,
+        which it does when it is asked again.
+        """
+        log = self.log
+        gapless = not log.config.compacts and self._doubted_offset != log.log_end_offset
+        try:
+            if log.log_start_offset == log.log_end_offset == leaders_start:
+                first = read_header(records)
+                if 0 <= first.base_offset < leaders_start <= first.last_offset:  # DeleteRecords cut within this batch
+                    self.start_at(first.base_offset)
+            return log.append_as_follower(records, self.leader_epoch, gapless)
+        except KafkaError as error:
+            if error.error is not Error.KAFKA_STORAGE_ERROR:
+                self._doubted_offset = log.log_end_offset
+            raise
+
+    def gives_again(self, node: int, offset: int) -> bool:
+        """As leader: records from this offset on go to a follower. Whether it was given them before, and asks again."""
+        again = self._given.get(node) == offset
+        self._given[node] = offset
+        return again
 
     def start_at(self, offset: int) -> None:
         """As a follower: drop everything; the leader's log begins here."""
@@ -230,6 +256,11 @@ class Replica:
     def truncate_to(self, offset: int) -> None:
         """Drop what another leader never had. What is gone can't count."""
         self.log.truncate_to(offset)
+        self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+
+    def drop_damaged(self) -> None:
+        """Drop all from the damage on: another replica leads, and has it."""
+        self.log.drop_damaged()
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def delete_records(self, offset: int) -> int:

@@ -34,7 +34,7 @@ from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.storage.producer_state import Appended, Marker
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.internal_records import COMMIT, UnknownRecord, control_type
 from minikafka.wire.primitives import Buffer, DecodeError, EncodeError
 from minikafka.wire.records import BatchHeader, RawRecord, batches, encode_batch, raw_records, read_header
@@ -194,6 +194,9 @@ class Shard:
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(position, LOAD_SLICE_BYTES, self.replica.high_watermark):
+            damage = log.look_at(position, LOAD_SLICE_BYTES).damage if position in log.unchecked else None
+            if damage is not None:
+                raise CorruptRecord(f"it is damaged at offset {damage.offset}: {damage.why}")
             for header, batch in batches(chunks[0]):
                 position = header.next_offset
                 spent = header.size_bytes

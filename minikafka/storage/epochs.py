@@ -74,6 +74,11 @@ class LeaderEpochs:
             self.entries[:number] = [(self.entries[number - 1][0], offset)]
             self._write(sync=True)
 
+    def clear(self) -> None:
+        """Begin the list anew."""
+        self.entries = []
+        self._write(sync=False)
+
     def flush(self) -> None:
         """Make the list survive a power loss, before the recovery point hides the batches that could tell it again."""
         if not self._synced:

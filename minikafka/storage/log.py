@@ -34,6 +34,7 @@ from typing import Any
 from minikafka.clock import Now
 from minikafka.storage import data_folder, recovery, retention
 from minikafka.storage.checkpoints import read_partition_metadata, write_partition_metadata
+from minikafka.storage.checks import Looked, checked, look_at
 from minikafka.storage.config import LogConfig as LogConfig
 from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.storage.epochs import LeaderEpochs
@@ -42,13 +43,14 @@ from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.segment import Segment
 from minikafka.trace import Reason, Trace
-from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.internal_records import EndTransaction, markers
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, stamp
 from minikafka.wire.records import batches as whole_batches
 from minikafka.wire.unpacking import Allowance
 
+MAX_EPOCH = 2**31 - 1
 DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
 
 
@@ -77,6 +79,8 @@ class Log:
     def __post_init__(self, topic_id: bytes | None) -> None:
         self.log_end_offset = self.log_start_offset
         self.segments: list[Segment] = []  # by base offset; empty until the log is recovered
+        self.damaged_from: int | None = None  # from this offset on something is missing, or not as it was written
+        self.unchecked = range(0)  # offsets of an earlier run that nobody has looked at in this one
         with as_storage_errors(self.directory):
             new = not self.disk.exists(self.directory)
             self.disk.mkdir(self.directory)
@@ -104,6 +108,11 @@ class Log:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self.segments)
+
+    @property
+    def may_have_gaps(self) -> bool:
+        """Whether offsets may be missing: those of keys that were written again."""
+        return self.config.compacts or self.first_dirty_offset > 0
 
     @property
     def active(self) -> Segment:
@@ -143,18 +152,20 @@ class Log:
             offset, at = header.next_offset, end
         return self._write(view[:at], stamped, now.wall_ms)
 
-    def append_as_follower(self, batches: Buffer) -> Appended | None:
-        """Append whole batches that a leader has stamped. None if there is no whole one."""
+    def append_as_follower(self, batches: Buffer, leader_epoch: int = MAX_EPOCH, gapless: bool = False) -> Appended:
+        """Append whole batches that a leader of this epoch has stamped. gapless: no offset may be missing. Errors:
+        CorruptRecord, INVALID_RECORD if they can't come next, or are not what was written once.
+        """
         view = memoryview(batches)
-        headers = [header for header, _ in whole_batches(view)]
+        headers = checked(view, self.log_end_offset, gapless=gapless)
         if not headers:
-            return None
-        offset = self.log_end_offset
+            raise CorruptRecord(f"{len(view)} bytes that hold no whole batch")
+        epoch = self.epochs.latest
         for header in headers:
-            if header.base_offset < offset:
-                why = f"offset {header.base_offset} appended where {offset} comes next"
-                raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
-            offset = header.next_offset
+            if not epoch <= header.partition_leader_epoch <= leader_epoch:
+                what = f"leader epoch {header.partition_leader_epoch}"
+                raise CorruptRecord(f"a batch of {what} where {epoch} to {leader_epoch} may come")
+            epoch = header.partition_leader_epoch
         return self._write(view[: sum(header.size_bytes for header in headers)], headers, None)
 
     def _write(self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None) -> Appended:
@@ -218,6 +229,14 @@ class Log:
                 if found is not None:
                     return [found] if found else []
         return []
+
+    def look_at(self, offset: int, max_bytes: int) -> Looked:
+        """Whether what is read from this offset on is right: see checks.py."""
+        with as_storage_errors(self.directory):
+            looked = look_at(self, offset, max_bytes)
+        if offset == self.unchecked.start:
+            self.unchecked = range(looked.next_offset, self.unchecked.stop)
+        return looked
 
     def has_aborted_from(self, offset: int) -> bool:
         """Whether a transaction may have been aborted whose marker lies at `offset` or behind it."""
@@ -298,6 +317,24 @@ class Log:
                 offset = min(offset, header.base_offset)
                 self.active.truncate(position)
                 self.active.flush()
+            self.end_at(offset)
+        if self.trace:
+            self.tell("LogTruncated", log_end_offset=offset)
+
+    def damaged_at(self, offset: int) -> None:
+        """From this offset on the log isn't what it was."""
+        self.damaged_from = offset if self.damaged_from is None else min(offset, self.damaged_from)
+
+    def drop_damaged(self) -> None:
+        """Drop all from the damage on. Headers there can't be believed, so it is cut behind what is whole before it."""
+        offset, self.damaged_from = self.damaged_from, None
+        assert offset is not None
+        if offset <= self.segments[0].base_offset:
+            return self.truncate_fully_and_start_at(offset)
+        with as_storage_errors(self.directory):
+            self.drop_segments(self.segment_of(offset) + 1)
+            offset = min(offset, self.active.cut_off(offset))
+            self.active.flush()
             self.end_at(offset)
         if self.trace:
             self.tell("LogTruncated", log_end_offset=offset)

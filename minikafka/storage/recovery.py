@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
+from minikafka.storage.checks import epochs_anew, epochs_fit
 from minikafka.storage.disk import unusable
 from minikafka.storage.segment import INDEX, INDEXES, LOG, TIME_INDEX, Segment, file_name, files_in, with_ends
 from minikafka.trace import Reason
@@ -88,6 +89,10 @@ class Recovery:
             yield from self._recover(part, min(part.end, known))
         self._tell_of_gaps()
         self._settle(start, epochs_begin)
+        if self._clean and self._committed is None:
+            log.unchecked = range(log.log_start_offset, log.log_end_offset)
+        elif self._committed is None:
+            log.unchecked = range(log.log_start_offset, known)
         if log.trace and not self._clean:
             why = Reason("damaged", self._why) if self._why else Reason("whole", "every batch is whole")
             log.tell("LogRecovered", log_end_offset=log.log_end_offset, dropped_bytes=self._dropped_bytes, why=why)
@@ -172,6 +177,8 @@ class Recovery:
                 except KafkaError as error:
                     why = error.message
                     break
+                if header.base_offset > part.next_offset and not log.may_have_gaps:
+                    log.damaged_at(part.next_offset)
                 segment.note(part.position + at, header)
                 log.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.base_offset >= log.producers.end_offset:
@@ -210,6 +217,8 @@ class Recovery:
         segment.log.truncate(part.position)
         last = f" to {part.end - 1}" if part.synced and part is not self._parts[-1] else " on"
         self._tell(f"{log.directory}: {lost_bytes} bytes are dropped, from offset {part.next_offset}{last}: {why}")
+        if part.synced:
+            log.damaged_at(part.next_offset)
         if segment is not log.active:
             part.next_offset = part.end  # the gap is told
         self._dropped_bytes, self._why = self._dropped_bytes + lost_bytes, why
@@ -225,7 +234,7 @@ class Recovery:
     def _tell_of_gaps(self) -> None:
         """Between two segments of a log that was never compacted no offset is missing."""
         log = self._log
-        if self._committed is None and (log.config.compacts or log.first_dirty_offset):
+        if self._committed is None and log.may_have_gaps:
             return
         for part in self._parts[:-1]:
             if part.next_offset < part.end:
@@ -233,6 +242,7 @@ class Recovery:
                 if self._committed is not None:
                     raise unusable(part.segment.path(LOG), f"ends too early: {gap}. Put a good copy back")
                 self._tell(gap)
+                log.damaged_at(part.next_offset)
 
     def _settle(self, asked_start_offset: int, epochs_begin: int) -> None:
         """Set the offsets of the log. asked_start_offset: the log start offset of its checkpoint."""
@@ -244,6 +254,9 @@ class Recovery:
             has = f"has offsets {first.base_offset} to {end} of {wanted.start} to {wanted.stop}"
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
         self._settle_start(asked_start_offset, epochs_begin)
+        if not epochs_fit(log):
+            self._tell(f"{log.directory}: the list of leader epochs is not the log's, and made anew from it")
+            epochs_anew(log)
         if self._clean:
             log.recovery_point = log.log_end_offset
         log.end_at(log.log_end_offset)

@@ -213,6 +213,23 @@ class Segment:
         self.aborted.truncate(first_lost.base_offset)
         self.log.truncate(position)
 
+    def cut_off(self, offset: int) -> int:
+        """Keep the batches below an offset, whatever lies behind them. Returns where they end."""
+        position, end = 0, self.base_offset
+        try:
+            for at, header in self.headers(0):
+                if header.base_offset < end or header.last_offset >= offset:
+                    break
+                position, end = at + header.size_bytes, header.next_offset
+        except KafkaError:
+            pass  # what is cut off is no header
+        self.log.truncate(min(position, self.size))
+        self.truncate_indexes(self.base_offset)
+        for at, header in self.headers(0):
+            self.note(at, header)
+        self.aborted.truncate(end)
+        return end
+
     def reindex(self, up_to_offset: int) -> tuple[int, int]:
         """Cut the indexes off at an offset, and note again the batches between their last entry and that offset.
         Returns where these end: (position, next offset). Errors: CorruptRecord if the indexes don't fit the log.

@@ -2,7 +2,8 @@
 
 Five brokers, a topic with three replicas of which two must be in sync, producers with acks=all that resend without
 repeating (KIP-98), a reader. Brokers crash, lose power, go without a word, stop, freeze, lose sight of each other, and
-answer late; their clocks differ. Then all faults end, and the cluster has a while to heal.
+answer late; their clocks differ; disks flip bits or lose them while their broker is down. Then all faults end, and the
+cluster has a while to heal.
 """
 
 from collections import Counter
@@ -13,9 +14,14 @@ from minikafka import Cluster
 from minikafka.clients.errors import KafkaError
 from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.faults import Delay, Skew
-from minikafka.wire.records import batches, decode_batch
+from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.storage.data_folder import METADATA_LOG
+from minikafka.storage.segment import LOG, file_name
+from minikafka.wire.errors import Error
+from minikafka.wire.records import batches, check_crc, decode_batch
 
 BROKERS, PARTITIONS = 5, 3
+VOTERS = (1, 2, 3)
 FAULTY_S, HEALING_S = 40, 60
 TOPIC, GROUP = "orders", "billing"
 # As `serve` has them, so that a minute holds many failovers.
@@ -58,6 +64,20 @@ class Schedule:
                 self._add(at, kind, (one, other))
                 self._add(at + length_s, ENDS.get(kind, "heal"), (one, other))
             at += random.randint(1, 6)
+        if not steps:
+            self._add_damage(Random(f"disks {seed}"))
+
+    def _add_damage(self, random: Random) -> None:
+        """Now and then a disk is damaged while its broker is down. A random source of its
+        own: all else stays as it is.
+        """
+        at = random.randint(3, 12)
+        while at < FAULTY_S - 5:
+            kind = random.choice(("damage", "damage", "lag"))
+            nodes = random.randint(1, BROKERS), random.randrange(1 << 30)
+            self._add(at, kind, nodes)
+            self._add(at + random.randint(2, 5), "rot" if kind == "lag" else "restart", nodes)
+            at += random.randint(3, 8)
 
     def _add(self, at: int, kind: str, nodes: tuple[int, int]) -> None:
         self.steps.setdefault(min(at, FAULTY_S), []).append((kind, nodes))
@@ -89,6 +109,9 @@ class Run:
         for second in range(FAULTY_S + HEALING_S):
             for kind, nodes in schedule.steps.get(second, ()):
                 brokers.strike(kind, *nodes)
+            brokers.put_back()
+            if second % 8 == 0:
+                brokers.end_rot(are_faults_over=second >= FAULTY_S)
             if second < FAULTY_S + HEALING_S - 30:
                 self.produce(second)
             self.read()
@@ -104,13 +127,23 @@ class Run:
                 self.waiting.append((partition, value, producer.send(TOPIC, value=value, partition=partition)))
 
     def read(self) -> None:
-        for partition, records in self.consumer.poll(timeout_ms=500).items():
+        for partition, records in self._polled(self.consumer, 500).items():
             for record in records:
                 self._note(partition.partition, record.offset, record.value.decode())
-
-        for partition, records in self.member.poll(timeout_ms=100).items():
+        for partition, records in self._polled(self.member, 100).items():
             offset = records[-1].offset + 1
             self.member.commit_async({partition: OffsetAndMetadata(offset)}, self._committed)
+
+    def _polled(self, consumer: Any, timeout_ms: int) -> dict[Any, list[Any]]:
+        """A reader sees that a checksum is wrong, and asks again from where it is."""
+        try:
+            return consumer.poll(timeout_ms=timeout_ms)
+        except KafkaError as error:
+            if error.error is not Error.CORRUPT_MESSAGE:
+                raise
+            for partition in consumer.assignment():
+                consumer.seek(partition, consumer.position(partition))
+            return {}
 
     def _committed(self, offsets: Any, answer: Any) -> None:
         """A commit counts once it was acknowledged."""
@@ -155,9 +188,12 @@ class Run:
                 replica = self.cluster._brokers[node].broker.replicas.find(TOPIC, number)
                 if replica is None:
                     self.problems.append(f"broker {node} has no {TOPIC}-{number}")
-                else:
+                    continue
+                try:
                     logs[node] = contents(replica, replica.high_watermark)
-            longest = max(logs.values(), key=len)
+                except KafkaError as error:
+                    self.problems.append(f"{TOPIC}-{number} of broker {node} is damaged: {error}")
+            longest = max(logs.values(), key=len, default=[])
             for node, log in logs.items():
                 if log != longest[: len(log)]:
                     self.problems.append(f"{TOPIC}-{number}: broker {node} has another log")
@@ -197,14 +233,25 @@ class Brokers:
         self._cluster, self._topics = cluster, topics
         self._died: set[int] = set()  # since all were in sync
         self._at_stake: list[set[int]] = []  # replicas of the partitions of which one has lost its power since
+        # Of followers: their leader, the path of its log, and its size when they died
+        self._lagging: dict[int, tuple[int, str, int]] = {}
+        self._rotten: set[int] = set()  # nodes on whose disks a bit flipped while they were up
+        self._undamaged: dict[int, dict[str, bytes]] = {}  # what a damaged file held, by node and path
+        self._to_damage: dict[int, Random] = {}  # nodes whose disk is damaged before they start again
 
     def strike(self, kind: str, one: int, other: int) -> None:
         cluster = self._cluster
         process = cluster._brokers[one]
         if kind in ("crash", "silent", "power") or (kind == "stop" and process.state == "up"):
             self._end(kind, one)
+        elif kind == "damage" and process.state == "up":
+            self._end_and_damage(one, Random(other))
+        elif kind == "lag" and process.state == "up":
+            self._let_lag(one, Random(other))
+        elif kind == "rot":
+            self._rot(one, Random(other))
         elif kind == "restart" and (process.state == "down" or process._leaving):
-            cluster.restart(one)
+            self._restart(one)
         elif kind == "freeze" and process.state == "up":
             cluster.freeze(one)
         elif kind == "thaw" and process.state == "frozen":
@@ -219,6 +266,66 @@ class Brokers:
                     cluster.cut(one, node)
         elif kind == "heal":
             cluster.heal()
+
+    def _end_and_damage(self, one: int, random: Random) -> None:
+        """A clean stop, or kill -9, of a broker whose disk will be damaged. As when power is lost, the others have all
+        that it has, and don't all end before it is whole again.
+        """
+        if not self._are_whole():
+            return
+        self._died, self._at_stake = set(), [set(each.replicas) for each in self._all() if one in each.replicas]
+        if one in VOTERS:
+            self._at_stake.append(set(VOTERS))
+        self._to_damage[one] = random
+        self._end(random.choice(("stop", "crash", "silent")), one)
+
+    def _let_lag(self, one: int, random: Random) -> None:
+        """A follower dies, and its leader's disk will flip a bit in what it comes back for."""
+        followed = [(number, each) for number, each in enumerate(self._all()) if one in each.replicas]
+        led = [(number, each.leader) for number, each in followed if each.leader != one]
+        if self._are_whole() and led:
+            number, leader = random.choice(led)
+            path = f"{TOPIC}-{number}/{file_name(0, LOG)}"
+            size = self._cluster._brokers[leader].disk.open(path).size
+            self._died, self._at_stake = set(), [set(each.replicas) for _, each in followed]
+            self._end("crash", one)
+            self._lagging[one] = leader, path, size
+
+    def _rot(self, one: int, random: Random) -> None:
+        leader, path, size = self._lagging.pop(one, (0, "", 0))
+        if leader:
+            data = self._cluster._brokers[leader].disk.open(path).data
+            if len(data) > size:
+                data[random.randrange(size, len(data))] ^= 1 << random.randrange(8)
+                self._rotten.add(leader)
+        if self._cluster._brokers[one].state == "down":
+            self._cluster.restart(one)
+
+    def end_rot(self, are_faults_over: bool) -> None:
+        """What nobody has asked for yet is found at the next start."""
+        for node in [*self._rotten]:
+            died = {*self._died, node}
+            if are_faults_over or not any(replicas <= died for replicas in self._at_stake):
+                self._died = died
+                self._cluster.crash(node)
+                self._cluster.restart(node)
+                self._rotten.discard(node)
+
+    def _restart(self, one: int) -> None:
+        process, random = self._cluster._brokers[one], self._to_damage.pop(one, None)
+        if random is not None and process.state == "down":
+            self._undamaged[one] = damage(process.disk, random)
+        self._cluster.restart(one)
+
+    def put_back(self) -> None:
+        """A broker that refuses its damaged disk says so, and gets the undamaged file back."""
+        for node, files in self._undamaged.items():
+            process = self._cluster._brokers[node]
+            if files and process.state == "down" and process.broker.stopped is not None:
+                for path, data in files.items():
+                    process.disk.write_atomic(path, data)
+                files.clear()
+                self._cluster.restart(node)
 
     def _end(self, kind: str, one: int) -> None:
         whole = (kind == "power" or self._at_stake) and self._are_whole()
@@ -238,13 +345,43 @@ class Brokers:
 
     def _are_whole(self) -> bool:
         """Whether all replicas are in sync, and all brokers there: one just restarted may still count as in sync."""
-        if not all(each.state == "up" and each.broker.ready for each in self._cluster._brokers.values()):
+        brokers = self._cluster._brokers.values()
+        if self._rotten or not all(each.state == "up" and each.broker.ready for each in brokers):
             return False
         return all(len(each.isr) == len(each.replicas) for each in self._all())
 
     def _all(self) -> list[Any]:
         described = self._cluster._topics._described
         return [described(name, number) for name, count in self._topics.items() for number in range(count)]
+
+
+FILES = (".log", ".log", ".log", ".log", ".index", ".timeindex", ".snapshot", "checkpoint", "metadata-0", ".metadata")
+
+
+def damage(disk: MemoryDisk, random: Random) -> dict[str, bytes]:
+    """Damage a file: a flipped bit mostly, or its end is lost, or all of it. Returns what it held. Of the metadata only
+    bits flip: the promises of the quorum are made by voters that remember what they said (the Raft paper, section 5).
+    """
+    kind = random.choice(FILES)
+    of_metadata = kind == "metadata-0"
+    paths = [path for path, file in disk.files().items() if file.size and not path.endswith("quorum-state")]
+    if of_metadata:
+        paths = [path for path in paths if METADATA_LOG in path and path.endswith(".log")]
+    else:
+        paths = [path for path in paths if METADATA_LOG not in path and path.endswith(kind)]
+    if not paths:
+        return {}
+    path = random.choice(paths)
+    before = disk.read(path)
+    how = "flip" if of_metadata else random.choice(("flip", "flip", "flip", "cut", "empty", "delete"))
+    if how == "delete":
+        disk.remove(path)
+    else:
+        data = bytearray(before)
+        at = random.randrange(len(data))
+        data[at] ^= 1 << random.randrange(8)
+        disk.write_atomic(path, {"flip": bytes(data), "cut": before[:at], "empty": b""}[how])
+    return {path: before}
 
 
 def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:
@@ -254,6 +391,7 @@ def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:
     while offset < up_to:
         data = bytearray().join(replica.log.read(offset, 1 << 20, up_to))
         for header, batch in batches(data):
+            check_crc(batch, header)
             found += [(record.offset, bytes(record.value).decode()) for record in decode_batch(batch)]
             offset = header.next_offset
     return [(offset, value) for offset, value in found if offset < up_to]

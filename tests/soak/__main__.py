@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-ONCE = ("damage", "bombs", "memory", "stopped_leader")
+ONCE = ("damage", "damage_on_three", "bombs", "memory", "stopped_leader")
 FUZZ_REQUESTS, KILL_ROUNDS, SCHEDULES = 20_000, 10, 20  # of one turn
 
 

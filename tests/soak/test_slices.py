@@ -1,6 +1,7 @@
 """A slice of each hostile day, in every test run; `make soak` runs them as long as one likes."""
 
 from contextlib import closing
+from random import Random
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.conformance.test_every_version import errors_in
 from tests.soak.clients import SERVED
 from tests.soak.copier import copy
 from tests.soak.core import Core
+from tests.soak.damage_on_three import cases, run
 from tests.soak.failover import failover
 from tests.soak.nodes import Nodes
 from tests.soak.stopped_leader import hold
@@ -65,6 +67,15 @@ def test_a_seed_of_the_listener_of_the_nodes_is_the_same_day_again():
 def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
     with closing(Tcp(1)) as tcp:
         tcp.run(800)
+
+
+SOME = 12
+
+
+def test_a_damaged_file_of_one_broker_out_of_three_costs_no_record():
+    chosen = Random(7).sample(cases(), SOME)
+    verdicts = {case: run(case, seed=7) for case in chosen}
+    assert set(verdicts.values()) == {"whole", "refused", None}, verdicts
 
 
 @pytest.mark.slow

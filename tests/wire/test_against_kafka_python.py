@@ -22,7 +22,7 @@ SHARED_VERSIONS = [(api, version) for api, version in VERSIONS if f"{api}Request
 some = settings(max_examples=8)
 BETWEEN_NODES = {
     "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition",
-    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "FetchSnapshot",
+    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "AssignReplicasToDirs", "FetchSnapshot",
 }  # fmt: skip
 
 

@@ -75,6 +75,7 @@ _TABLE = (
     Handler("BeginQuorumEpoch", (1, 1), nodes.begin_quorum_epoch, of_nodes=True),
     Handler("EndQuorumEpoch", (1, 1), nodes.end_quorum_epoch, of_nodes=True),
     Handler("AlterPartition", (3, 3), nodes.alter_partition, decides=True, of_nodes=True),
+    Handler("AssignReplicasToDirs", (0, 0), nodes.assign_replicas_to_dirs, decides=True, of_nodes=True),
     Handler("DescribeProducers", (0, 0), transactions.describe_producers),
     Handler("DescribeTransactions", (0, 0), transactions.describe),
     Handler("ListTransactions", (0, 2), transactions.listed),

@@ -303,7 +303,8 @@ def read_partition(
     limit = min(left, one.max_bytes)
     if limit <= 0 and not must_give:
         return answer, 0
-    records = replica.log.read(one.fetch_offset, max(limit, 0), end, min_one=must_give)
+    node = None if follower == CONSUMER else follower
+    records = broker.damage.read(replica, node, one.fetch_offset, max(limit, 0), end, must_give)
     answer["records"] = records
     if committed and records and follower == CONSUMER and replica.log.has_aborted_from(one.fetch_offset):
         answer["aborted_transactions"] = aborted_among(replica, one.fetch_offset, records)

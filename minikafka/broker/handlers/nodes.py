@@ -134,6 +134,29 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.controller.decide(records, now, lambda: {"error_code": Error.NONE, "topics": topics})
 
 
+def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+    """AssignReplicasToDirs (KIP-858): in which directory a broker has its replicas. It
+    has one here, and says only which of them are lost. Version 0.
+    """
+    body, image, value = request.body, broker.image, broker.controller.topic_value
+    check_epoch(broker, body)
+    records: list[MetadataRecord] = []
+
+    def verdict(topic: Any, asked: Any) -> Answer:
+        change = controller.lose_replica(image, body.broker_id, topic.topic_id, asked.partition_index, value)
+        records.extend([change] if change is not None else [])
+        return {}
+
+    def answered(directory: Any) -> Answer:
+        if directory.id != controller.LOST_DIRECTORY:
+            raise KafkaError(Error.INVALID_REQUEST)
+        named = directory.topics, "topic_id", lambda asked: {"partition_index": asked.partition_index}
+        return {"id": directory.id, "topics": by_topic(*named, verdict)}
+
+    directories = [answered(directory) for directory in body.directories]
+    return broker.controller.decide(records, now, lambda: {"error_code": Error.NONE, "directories": directories})
+
+
 def check_epoch(broker: Broker, body: Message) -> None:
     """Whether the broker that asks is this run of it. Errors: STALE_BROKER_EPOCH."""
     known = broker.image.brokers.get(body.broker_id)

@@ -1,0 +1,261 @@
+"""Replicas of this node that are damaged: found by recovery, by a look at what an earlier run wrote, or by this leader
+when a follower refuses what it was given.
+
+A damaged replica says so to the controller, as one in a failed directory does (KIP-858): it leaves the ISR and the
+eligible leaders, another replica leads, and this one drops all from the damage on and fetches it again. Until then it
+doesn't fetch: nobody may take it for a replica that has all. Where no other replica is in sync or eligible, it stays
+what it is, and what is lost was told; it is replaced as soon as another one is in sync.
+
+(Apache Kafka knows failed directories only. What a flipped bit did, its leader goes on serving.)
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from minikafka.broker.calls import Broker
+from minikafka.broker.peers import CONTROL
+from minikafka.clock import Now, soonest
+from minikafka.cluster.controller import LOST_DIRECTORY
+from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
+from minikafka.cluster.replica import Replica
+from minikafka.storage.checks import Damage
+from minikafka.storage.disk import unusable
+from minikafka.storage.segment import LOG
+from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.schema import Message, nested
+
+ASSIGN_VERSION = 0
+RETRY_BACKOFF_MS = 100
+MOST_ASKED = 2000  # replicas in one request
+LOOK_BYTES, LOOK_INTERVAL_MS = (
+    256 << 10,
+    100,
+)  # of what earlier runs wrote: slow enough to be in nobody's way
+DOUBTED_BYTES = (
+    4 << 20
+)  # looked at when a follower asks again: the next batch tells whether an offset is right
+OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
+
+Key = tuple[str, int]
+
+
+class DamagedReplicas:
+    """What this node knows to be damaged, or can't write to."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._found: dict[
+            Key, int
+        ] = {}  # the leader epoch in which this run had fetched already, or led; else -1
+        self._to_tell: dict[Key, None] = {}  # what the controller has to hear
+        self._is_asking = False
+        self._ask_at: int | None = None  # monotonic ms
+        self._to_look: deque[Replica] = (
+            deque()
+        )  # replicas with records of an earlier run
+        self._look_at: int | None = None
+
+    # -- finding it
+
+    def read(
+        self,
+        replica: Replica,
+        node: int | None,
+        offset: int,
+        max_bytes: int,
+        end: int,
+        min_one: bool,
+    ) -> list[memoryview]:
+        """What a consumer is answered, or a follower (node): see Log.read. It is looked at
+        if an earlier run wrote it, if the follower asks for it again, who may have found
+        it wrong, or if there is nothing where something must be. Errors: those of
+        Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica will lead.
+        """
+        try:
+            records = replica.log.read(offset, max_bytes, end, min_one)
+        except KafkaError as error:
+            if error.error not in OF_DAMAGE:
+                raise
+            self.found(replica, offset, error.message)
+            if self._is_alone(replica):
+                raise
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) from error
+        again = node is not None and bool(records) and replica.gives_again(node, offset)
+        missing = not records and min_one and offset < end
+        if missing or again or (records and offset in replica.log.unchecked):
+            size_bytes = max(sum(map(len, records)), DOUBTED_BYTES if again else 0)
+            damage = replica.log.look_at(offset, size_bytes).damage
+            if damage is not None:
+                self.found(replica, *damage)
+                if not self._is_alone(replica):
+                    raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
+        return records
+
+    def recovered(self, now: Now) -> None:
+        """The logs are open: begin to look at what earlier runs wrote."""
+        held = self._broker.replicas.replicas.values()
+        self._to_look.extend(replica for replica in held if replica.log.unchecked)
+        self._look_at = now.monotonic_ms if self._to_look else None
+
+    def _look(self, now: Now) -> None:
+        """At the next part of it."""
+        left = LOOK_BYTES
+        while self._to_look and left > 0:
+            replica = self._to_look[0]
+            log = replica.log
+            start = max(log.unchecked.start, log.log_start_offset)
+            log.unchecked = range(start, min(log.unchecked.stop, log.log_end_offset))
+            if (
+                not log.unchecked
+                or self._broker.replicas.replicas.get(key_of(replica)) is not replica
+            ):
+                self._to_look.popleft()
+                continue
+            try:
+                looked = log.look_at(start, LOOK_BYTES)
+                damage = looked.damage
+                left -= looked.size_bytes
+            except KafkaError as error:  # the disk can't read it
+                damage = Damage(start, error.message)
+            if damage is not None:
+                log.unchecked = range(0)
+                self.found(replica, *damage)
+        self._look_at = now.monotonic_ms + LOOK_INTERVAL_MS if self._to_look else None
+
+    def found(self, replica: Replica, offset: int, why: str) -> None:
+        """What lies there is not what was written."""
+        log, key = replica.log, key_of(replica)
+        path = log.segments[log.segment_of(offset)].path(LOG)
+        if log.topic == METADATA_TOPIC:
+            what = f"is damaged at offset {offset}: {why}. Put a good copy back"
+            self._broker.storage_failed(unusable(path, what))
+            return
+        if log.damaged_from is not None and log.damaged_from <= offset:
+            return
+        log.damaged_from = offset
+        self._found[key] = replica.leader_epoch
+        alone = "no other replica is in sync"
+        what = (
+            alone
+            if self._is_alone(replica)
+            else "this replica is offline, and fetches it again"
+        )
+        self._broker.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
+        self._broker.fetcher.follow_image(
+            replica, log.partition, self._broker.now.monotonic_ms
+        )
+        self.follow_image(replica)
+
+    def cannot_write(self, replica: Replica, error: KafkaError) -> None:
+        """As follower: its disk is full, say. It leaves the ISR, and tries again."""
+        self._broker.notice(f"{replica.log.directory} is offline: {error.message}")
+        if self._broker.node_id in replica.partition.isr and not self._is_alone(
+            replica
+        ):
+            self._tell(key_of(replica))
+
+    # -- what becomes of it
+
+    def follow_image(self, replica: Replica) -> None:
+        """A damaged replica: who leads, or who is in sync, may be new."""
+        partition, me, key = replica.partition, self._broker.node_id, key_of(replica)
+        known_epoch = self._found.setdefault(key, -1)
+        members = {*partition.isr, *partition.eligible_leader_replicas}
+        if me in members:
+            if members != {me}:
+                self._tell(key)
+        elif partition.leader not in (NO_LEADER, me):
+            if (
+                known_epoch < partition.leader_epoch
+            ):  # what its leader knew of it is forgotten
+                del self._found[key]
+                self._to_tell.pop(key, None)
+                replica.drop_damaged()
+            else:
+                self._tell(key)
+
+    def forget(self, key: Key) -> None:
+        """The replica is deleted."""
+        self._found.pop(key, None)
+
+    @property
+    def may_join(self) -> bool:
+        """Whether this node may be let into the cluster: the controller knows what it must not lead."""
+        return not any(self._counts(replica) for replica in self._pending())
+
+    def _is_alone(self, replica: Replica) -> bool:
+        partition = replica.partition
+        return {*partition.isr, *partition.eligible_leader_replicas} <= {
+            self._broker.node_id
+        }
+
+    def _counts(self, replica: Replica) -> bool:
+        partition = replica.partition
+        members = {*partition.isr, *partition.eligible_leader_replicas}
+        return self._broker.node_id in members and not self._is_alone(replica)
+
+    # -- telling the controller
+
+    def _tell(self, key: Key) -> None:
+        self._to_tell[key] = None
+        if self._ask_at is None:
+            self._ask_at = self._broker.now.monotonic_ms
+
+    def _pending(self) -> Iterator[Replica]:
+        held = self._broker.replicas.replicas
+        return (held[key] for key in self._to_tell if key in held)
+
+    def tick(self, now: Now) -> None:
+        """Look, and ask, when it is time to."""
+        if self._look_at is not None and self._look_at <= now.monotonic_ms:
+            self._look(now)
+        if (
+            self._ask_at is not None
+            and self._ask_at <= now.monotonic_ms
+            and not self._is_asking
+        ):
+            self._ask_at = None
+            self._ask()
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms."""
+        return soonest(None if self._is_asking else self._ask_at, self._look_at)
+
+    def _ask(self) -> None:
+        broker = self._broker
+        asked = [*self._pending()][:MOST_ASKED]
+        own = broker.control.registration
+        leader = broker.quorum.leader_id
+        if not asked:
+            return
+        if own is None or leader == NO_LEADER:
+            self._ask_at = broker.now.monotonic_ms + RETRY_BACKOFF_MS
+            return
+        self._is_asking = True
+
+        def answered(reply: Message | None, now: Now) -> None:
+            self._is_asking = False
+            if reply is not None and not reply.error_code:
+                for replica in asked:
+                    self._to_tell.pop(key_of(replica), None)
+            self._ask_at = (
+                now.monotonic_ms + RETRY_BACKOFF_MS if self._to_tell else None
+            )
+
+        parts = [
+            (replica.topic_id, {"partition_index": replica.log.partition})
+            for replica in asked
+        ]
+        directory = {"id": LOST_DIRECTORY, "topics": nested(parts, "topic_id")}
+        body = {
+            "broker_id": own.broker_id,
+            "broker_epoch": own.broker_epoch,
+            "directories": [directory],
+        }
+        broker.ask(
+            leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, answered
+        )
+
+
+def key_of(replica: Replica) -> Key:
+    return replica.log.topic, replica.log.partition

@@ -1,0 +1,128 @@
+"""Is what a log gives away what was once written there? A batch's CRC covers its records. Its offset and its leader
+epoch are covered by none, and checked by what lies around them: in a log offsets only grow, and the list of epochs says
+where each of them begins.
+"""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from minikafka.storage.epochs import NONE
+from minikafka.storage.segment import MAX_OFFSET, with_ends
+from minikafka.wire.errors import CorruptRecord, KafkaError
+from minikafka.wire.primitives import Buffer
+from minikafka.wire.records import BatchHeader, batches, check_crc
+
+if TYPE_CHECKING:
+    from minikafka.storage.log import Log
+
+
+class Damage(NamedTuple):
+    """What lies at this offset is not what was written there."""
+
+    offset: int
+    why: str
+
+
+class Looked(NamedTuple):
+    """How far a log was looked at, and what is wrong there."""
+
+    next_offset: int
+    size_bytes: int
+    damage: Damage | None
+
+
+def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
+    """The headers of whole batches that continue a log at an offset. gapless: none is missing before or between them.
+    Errors: CorruptRecord for anything else; INVALID_RECORD for an old format.
+    """
+    headers = []
+    for header, batch in batches(data):
+        first, last = header.base_offset, header.last_offset
+        if first < offset or last < first or (gapless and first > offset):
+            raise CorruptRecord(f"a batch of offset {first} where {offset} comes next")
+        check_crc(batch, header)
+        headers.append(header)
+        offset = last + 1
+    return headers
+
+
+def look_at(log: "Log", offset: int, max_bytes: int) -> Looked:
+    """Look at about max_bytes of one segment, from the batch on that holds this offset, or the next one."""
+    for segment, end in with_ends(
+        log.segments[log.segment_of(offset) :], log.log_end_offset
+    ):
+        try:
+            found = segment.read(offset, max_bytes, MAX_OFFSET, True)
+        except KafkaError as error:
+            return Looked(offset, 0, Damage(offset, error.message))
+        if found:
+            return _look(log, found, offset, end)
+    return Looked(log.log_end_offset, 0, None)
+
+
+def _look(log: "Log", data: memoryview, offset: int, end: int) -> Looked:
+    """end: of the segment. In what an earlier run wrote no offset is missing; what this
+    one copied has the gaps that its leader stood by.
+    """
+    before, at = offset, 0
+    gapless = offset in log.unchecked and not log.may_have_gaps
+    try:
+        for header, batch in batches(data):
+            first = header.base_offset
+            if first < offset and (
+                at or header.last_offset < offset
+            ):  # one of the two is wrong
+                return Looked(
+                    before,
+                    at,
+                    Damage(before, f"behind it comes a batch of offset {first}"),
+                )
+            before = offset
+            if gapless and first > offset:
+                raise CorruptRecord(f"a batch of offset {first} comes next")
+            checked(batch, first, gapless=False)
+            epoch = log.epochs.epoch_at(first)
+            if epoch not in (NONE, header.partition_leader_epoch):
+                what = f"leader epoch {header.partition_leader_epoch}"
+                raise CorruptRecord(f"a batch of {what} where epoch {epoch} is known")
+            if header.next_offset > end:
+                raise CorruptRecord(f"a batch of offset {first} where {end} is the end")
+            offset, at = header.next_offset, at + len(batch)
+    except KafkaError as error:
+        return Looked(before, at, Damage(offset, error.message))
+    return Looked(offset, at, None)
+
+
+def epochs_fit(log: "Log") -> bool:
+    """Whether the list of leader epochs says of the batches around each of its beginnings what they say themselves."""
+    offsets = [
+        offset for _, start in log.epochs.entries for offset in (start - 1, start)
+    ]
+    try:
+        found = (
+            _batch_at(log, offset)
+            for offset in offsets or [log.segments[0].base_offset]
+        )
+        return all(
+            log.epochs.epoch_at(each.last_offset) == each.partition_leader_epoch
+            for each in found
+            if each
+        )
+    except KafkaError:  # the log is damaged, and says nothing of the list
+        return True
+
+
+def _batch_at(log: "Log", offset: int) -> BatchHeader | None:
+    if not log.segments[0].base_offset <= offset < log.log_end_offset:
+        return None
+    found = log.segments[log.segment_of(offset)].locate(offset)
+    return found and found[1]
+
+
+def epochs_anew(log: "Log") -> None:
+    """Make the list of leader epochs from the batches."""
+    log.epochs.clear()
+    with suppress(KafkaError):
+        for segment in log.segments:
+            for _, header in segment.headers(0):
+                log.epochs.assign(header.partition_leader_epoch, header.base_offset)
