@@ -41,8 +41,7 @@ from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.primitives import DecodeError
-from minikafka.wire.schema import Encoded
+from minikafka.wire.primitives import DecodeError, Encoded
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of recovery and deletion in one tick
 API_VERSIONS = 18

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from minikafka.broker.effects import Connection, Effect
 from minikafka.clock import Now
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 else:
     Broker = object  # broker.py imports the handlers: to them it is a name in their signatures
 
+
+Named = TypeVar("Named")
 
 CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
 
@@ -86,6 +88,13 @@ def each_judged(
 ) -> list[Answer]:
     """The same for all of them. named(one): what names it; verdict(one): its other fields."""
     return [judged(named(one), partial(verdict, one), say_why) for one in asked]
+
+
+def once_each(asked: Iterable[Named]) -> list[Named]:
+    """What a request names twice is described once, so that no short request has a long answer. (Apache Kafka describes
+    it twice; clients name each once.)
+    """
+    return list(dict.fromkeys(asked))
 
 
 def by_topic(

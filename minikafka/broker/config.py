@@ -202,8 +202,18 @@ class BrokerConfig:
         return self._static[name]
 
     def value(self, image: Image, broker_id: int, kind: int, resource: str, name: str) -> Value:
-        """A config of a topic, a broker or a group with its levels, those of the broker config behind it included."""
-        row, own = TABLES[kind][name], None if kind == BROKER_RESOURCE else image.config(kind, resource).get(name)
+        """A config of a topic, a broker or a group with its levels, those of the broker config behind it included. It
+        is the same for all who set the same, and thousands of partitions ask.
+        """
+        own = None if kind == BROKER_RESOURCE else image.config(kind, resource).get(name)
+        key = "value", broker_id, kind, name, own
+        found: Value | None = image.in_force.get(key)
+        if found is None:
+            found = image.in_force[key] = self._value(image, broker_id, kind, name, own)
+        return found
+
+    def _value(self, image: Image, broker_id: int, kind: int, name: str, own: str | None) -> Value:
+        row = TABLES[kind][name]
         levels: list[Level] = []
         if own is not None:
             levels.append((name, own, Source.TOPIC if kind == TOPIC_RESOURCE else Source.GROUP))

@@ -23,7 +23,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000  # replica.high.watermark.checkpoint.interval.ms
 RECOVERY_SLICE_BYTES = 1 << 20
-CREATED_AT_ONCE = 20  # logs between two ticks; the others when they are asked for, or in the background
+CREATED_AT_ONCE = 20  # logs between two ticks; others when they are asked for, or in the background
+ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
 LOG_COST, FILE_COST = 1 << 20, 1 << 16  # of background work: making a log, removing a file, in bytes to read
 
 LOG_CONFIGS = {
@@ -73,8 +74,11 @@ class ReplicaManager:
         return replica
 
     def find(self, topic: str, number: int) -> Replica | None:
-        """The replica, if this node has it. One whose turn has not come yet is made now."""
-        return self.replicas.get((topic, number)) or self._create_waiting((topic, number))
+        """The replica, if this node has it. One whose turn has not come yet is made now, unless that were too many."""
+        key = topic, number
+        if key in self._to_create and self._created >= ASKED_FOR_AT_ONCE:
+            return None
+        return self.replicas.get(key) or self._create_waiting(key)
 
     def _create_waiting(self, key: PartitionKey) -> Replica | None:
         if key not in self._to_create:
@@ -244,16 +248,28 @@ class ReplicaManager:
         return replica
 
     def _reconfigure(self, fields: dict[str, Any]) -> None:
-        for (topic, _), replica in self.replicas.items():
-            if fields["resource_type"] != TOPIC_RESOURCE or fields["resource_name"] == topic:
-                replica.log.config = self._log_config(topic)
-                replica.min_insync_replicas = self._topic_value(topic, "min.insync.replicas")
+        keys: Iterable[PartitionKey] = self.replicas
+        if fields["resource_type"] == TOPIC_RESOURCE:
+            of = self._image.topics.get(fields["resource_name"])
+            keys = self._by_topic.get(of.topic_id, ()) if of else ()
+        for key in keys:
+            replica = self.replicas[key]
+            replica.log.config = self._log_config(key[0])
+            replica.min_insync_replicas = self._topic_value(key[0], "min.insync.replicas")
         self._arm(self._compact, self._now_ms)
 
     def _topic_value(self, topic: str, name: str) -> Any:
         return self._config.value(self._image, self._node_id, TOPIC_RESOURCE, topic, name).value
 
     def _log_config(self, topic: str) -> LogConfig:
+        """The same for all topics that set the same."""
+        key = "log", *self._image.config(TOPIC_RESOURCE, topic).items()
+        found: LogConfig | None = self._image.in_force.get(key)
+        if found is None:
+            found = self._image.in_force[key] = self._new_log_config(topic)
+        return found
+
+    def _new_log_config(self, topic: str) -> LogConfig:
         values = {field: self._topic_value(topic, name) for field, name in LOG_CONFIGS.items()}
         segment_bytes = self._topic_value(topic, "internal.segment.bytes")
         if segment_bytes is not None:

@@ -5,7 +5,7 @@ Every node that has replayed the log up to the same offset holds an equal image.
 a restart is a replay.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ TRANSACTIONS_TOPIC = "__transaction_state"
 # makes it as its coordinator wants it, or not at all (org.apache.kafka.common.internals.Topic).
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state")
 BROKER_RESOURCE, TOPIC_RESOURCE, GROUP_RESOURCE = 4, 2, 32  # ConfigResource.Type
+MOST_IN_FORCE = 10_000  # values that are kept
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
 
@@ -127,6 +128,7 @@ class Image:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.matches: dict[str, tuple[str, ...]] = {}  # of topics: kept by coordinators until the topics change
+        self.in_force: dict[Hashable, Any] = {}  # what follows from a resource's own configs and the brokers'
 
     @staticmethod
     def of(records: Iterable[MetadataRecord], offset: int = 0) -> "Image":
@@ -267,6 +269,8 @@ def _remove_topic(image: Image, offset: int, fields: dict[str, Any]) -> None:
 
 
 def _config(image: Image, offset: int, fields: dict[str, Any]) -> None:
+    if fields["resource_type"] == BROKER_RESOURCE or len(image.in_force) > MOST_IN_FORCE:
+        image.in_force.clear()
     resource = (fields["resource_type"], fields["resource_name"])
     configs = image.configs.setdefault(resource, {})
     if fields["value"] is None:

@@ -1,7 +1,8 @@
 """A class: learners who want to tell the teacher how far they are, and `minikafka class`, which shows it live.
 
 It is a Kafka program like those of the lessons. Each learner's kernel writes to the topic `minikafka-class`, with the
-learner's name as the key; the teacher's consumer reads all of it and keeps the latest record of each key.
+learner's name as the key; the teacher's side reads all of it and keeps the latest record of each key. Whoever reaches
+the broker can write there, so what no learner's kernel wrote is passed over and counted.
 
 Nobody is in a class unless MINIKAFKA_CLASS=host:port and MINIKAFKA_NAME are set where JupyterLab is started.
 """
@@ -13,12 +14,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
+from minikafka.course.class_topic import Reader
 from minikafka.course.connect import Connection, NobodyAnswers
 
 TOPIC = "minikafka-class"
@@ -28,6 +31,12 @@ _NOBODY = """minikafka class: nobody answers at {bootstrap}. A broker for the cl
   minikafka serve --host 0.0.0.0 --advertised-host ADDRESS-OF-THIS-MACHINE"""
 _DELIVER_WITHIN_MS = 60_000
 _LONGEST_WORD = 24
+_ASK_AGAIN_S = 1
+_MOST_PLACES = 1000  # learners in a table: a class, and whatever else somebody writes
+_NO_PLACE = (
+    AttributeError, KeyError, TypeError, ValueError, RecursionError,  # in what was told
+    OverflowError, OSError,  # of a time that no calendar has
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,12 +103,14 @@ def place_of(record: Any) -> Place | None:
         words = {each: _word(told[each]) for each in ("lesson", "predictions", "exercises", "ticket")}
         at = time.strftime("%H:%M", time.localtime(record.timestamp / 1000))
         return Place(_word(record.key.decode()), **words, at=at)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except _NO_PLACE:
         return None
 
 
-def _word(text: str) -> str:
+def _word(text: Any) -> str:
     """Names are typed by learners: nothing of a name may move the terminal's cursor."""
+    if not isinstance(text, str):
+        raise TypeError
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WORD])
 
 
@@ -131,20 +142,51 @@ def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
     connection = Connection(bootstrap)
     connection.check()
     _create_topic(connection)
-    places: dict[str, Place] = {}
+    board, shown = Board(), ""
     clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
-    with closing(connection.consumer(TOPIC, auto_offset_reset="earliest")) as consumer:
-        while not (consumer.assignment() or stopping.is_set()):
-            consumer.poll(timeout_ms=100)
-        ends = consumer.end_offsets(list(consumer.assignment()))
-        shown = False
+    with closing(Reader(bootstrap, TOPIC)) as reader:
         while not (stopping.is_set() or (once and shown)):
-            records = [record for records in consumer.poll(timeout_ms=500).values() for record in records]
-            places |= {place.name: place for place in map(place_of, records) if place}
-            caught_up = shown or all(consumer.position(partition) >= end for partition, end in ends.items())
-            if caught_up and (records or not shown):
-                print(f"{clear}{table(list(places.values()))}", flush=True)
-                shown = True
+            try:
+                records = reader.read()
+            except OSError as error:
+                _say_once(f"minikafka class: {bootstrap} does not answer just now ({error}); it is asked again.")
+                stopping.wait(_ASK_AGAIN_S)
+                continue
+            board.take(records)
+            text = board.text(reader.unreadable)
+            if reader.caught_up and (records or text != shown):
+                print(f"{clear}{text}", flush=True)
+                shown = text
+
+
+class Board:
+    """Who is where, and how many records said nothing of that."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Place] = {}
+        self._strange = 0
+
+    def take(self, records: Iterable[Any]) -> None:
+        for place in map(place_of, records):
+            if place is None or (place.name not in self._places and len(self._places) >= _MOST_PLACES):
+                self._strange += 1
+            else:
+                self._places[place.name] = place
+
+    def text(self, unreadable: int) -> str:
+        """The table, and below it what was passed over. unreadable: batches that nobody could decode."""
+        lines = [table(list(self._places.values()))]
+        passed_over = [
+            f"{count} {what if count == 1 else several}"
+            for count, what, several in (
+                (self._strange, "record that no learner's kernel wrote", "records that no learner's kernel wrote"),
+                (unreadable, "batch of records that is damaged", "batches of records that are damaged"),
+            )
+            if count
+        ]
+        if passed_over:
+            lines += ["", f"Passed over: {' and '.join(passed_over)}."]
+        return "\n".join(lines)
 
 
 def _create_topic(connection: Connection) -> None:

@@ -10,7 +10,7 @@ negative length for null and replace malformed UTF-8. Whether null is allowed is
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .errors import CorruptRecord
@@ -201,6 +201,16 @@ def _write_uuid(parts: list[Any], value: bytes) -> None:
 UUID = Codec(_read_uuid, _write_uuid)
 
 
+class Encoded(bytes):
+    """A struct, or an array of structs, that was encoded before, for the same version: it is written as it is."""
+
+
+def join_array(items: Sequence[Encoded], flexible: bool) -> Encoded:
+    """An array of structs that were encoded before."""
+    _, length = _COMPACT if flexible else _INT32
+    return Encoded(length(len(items)) + b"".join(items))
+
+
 def array(item: Codec, flexible: bool, code: str = "") -> Codec:
     """code: of numbers (partition indexes, broker ids), which are packed and unpacked in one call."""
     read_length, length = _COMPACT if flexible else _INT32
@@ -225,6 +235,9 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
         return items, at
 
     def write(parts: list[Any], values: Any) -> None:
+        if type(values) is Encoded:
+            parts[-1] += values
+            return
         parts[-1] += length(len(values))
         if code:
             parts[-1] += struct.pack(f">{len(values)}{code}", *values)

@@ -13,7 +13,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from . import primitives
-from .primitives import FIXED, Codec, DecodeError, EncodeError, Reader, Writer, read_unsigned_varint, unsigned_varint
+from .primitives import (
+    FIXED,
+    Codec,
+    DecodeError,
+    Encoded,
+    EncodeError,
+    Reader,
+    Writer,
+    read_unsigned_varint,
+    unsigned_varint,
+)
 
 NO_TAGGED_FIELDS = b"\0"
 MOST_ITEMS = 200_000  # of a message that no client sent: an answer, a record of an internal topic
@@ -62,10 +72,6 @@ class Message:
 
 
 Body = Message | Mapping[str, Any]
-
-
-class Encoded(bytes):
-    """A struct that was encoded before, for the same version: it is written as it is."""
 
 
 def _plain(value: Any) -> Any:
@@ -177,12 +183,22 @@ class Schema:
         self.encode(version, body, parts)
         return bytes(parts[0])
 
-    def encode_item(self, version: int, array: str, item: Mapping[str, Any]) -> Encoded:
-        """One item of an array of this message, to be put into it any number of times."""
-        struct, parts = self.struct.by_attribute[array].struct, [bytearray()]
-        assert struct is not None, f"{array} has no structs"
+    def encode_item(self, version: int, path: str, item: Mapping[str, Any]) -> Encoded:
+        """One item of an array of this message, to be put into it any number of times. path: to the array, with dots
+        between the fields.
+        """
+        struct: Struct | None = self.struct
+        for attribute in path.split("."):
+            assert struct is not None
+            struct = struct.by_attribute[attribute].struct
+        assert struct is not None, f"{path} has no structs"
+        parts: list[Any] = [bytearray()]
         _compiled(struct, version, version in self.flexible).encode(parts, item)
         return Encoded(parts[0])
+
+    def join_items(self, version: int, items: Sequence[Encoded]) -> Encoded:
+        """A whole array of this message."""
+        return primitives.join_array(items, version in self.flexible)
 
     def _codec(self, version: int) -> Codec:
         if version not in self.versions:

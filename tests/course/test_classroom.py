@@ -6,12 +6,18 @@ import socket
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import classroom
+from minikafka.course.class_topic import Reader
 from minikafka.server.embedded import Served
+from minikafka.wire.compression import CODECS
+from minikafka.wire.records import encode_batch
+from tests.conformance.raw import Connection
+from tests.wire.bombs import BOMBS, NOW_MS, bomb
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +37,11 @@ def joins(monkeypatch, broker, name):
     monkeypatch.setenv(classroom.NAME, name)
 
 
-def record(key=b"ada", value=b'{"lesson": "05", "predictions": "1 of 4", "exercises": "0 of 2", "ticket": "not yet"}'):
-    return SimpleNamespace(key=key, value=value, timestamp=0)
+TOLD = b'{"lesson": "05", "predictions": "1 of 4", "exercises": "0 of 2", "ticket": "not yet"}'
+
+
+def record(key=b"ada", value=TOLD, timestamp=0):
+    return SimpleNamespace(key=key, value=value, timestamp=timestamp)
 
 
 def arrived(broker, count):
@@ -101,12 +110,97 @@ def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
 @pytest.mark.parametrize(
     "strange",
     [record(key=None), record(value=None), record(value=b"\xff"), record(value=b"[]"), record(value=b"{}"),
-     record(value=b'{"lesson": 5, "predictions": "", "exercises": "", "ticket": ""}')],
+     record(value=b'{"lesson": 5, "predictions": "", "exercises": "", "ticket": ""}'),
+     record(value=b'{"lesson": ["05"], "predictions": "", "exercises": "", "ticket": ""}'),
+     record(value=b"[" * 100_000), record(value=b'{"lesson":' * 100_000), record(value=b"9" * 100_000)],
 )  # fmt: skip
 def test_a_record_that_no_kernel_wrote_is_passed_over(strange):
     assert classroom.place_of(strange) is None
 
 
+def test_a_time_that_no_calendar_has_ends_nothing(monkeypatch):
+    """Which times it refuses, and how, differs between platforms."""
+    for refusal in (OverflowError, OSError, ValueError):
+        monkeypatch.setattr(classroom.time, "localtime", Mock(side_effect=refusal))
+        assert classroom.place_of(record(timestamp=-(1 << 62))) is None
+
+
 def test_a_name_cannot_move_the_terminals_cursor():
     place = classroom.place_of(record(key=b"\x1b[2Jada\n" + b"x" * 500))
     assert place.name.isprintable() and len(place.name) == 24
+
+
+def told(name, **options):
+    """A batch as a learner's kernel sends it."""
+    return encode_batch([(NOW_MS, name.encode(), TOLD, [])], **options)
+
+
+@pytest.fixture
+def topic():
+    """The class's topic on a broker of its own."""
+    with Served(options=("--override", "message.max.bytes=4194304")) as kafka, Connection(kafka.bootstrap) as raw:
+        raw.create_topic(classroom.TOPIC)
+        yield kafka.bootstrap, lambda batch: raw.produce(classroom.TOPIC, bytearray(batch))
+
+
+def table_of(bootstrap, capsys):
+    """The learners in the table, and what stands below it."""
+    assert main(["class", "--bootstrap", bootstrap, "--once"]) == 0
+    rows, _, below = capsys.readouterr().out.partition("\n\n")
+    return [row.split()[0] for row in rows.splitlines()[1:]], below.strip()
+
+
+def test_the_class_reads_every_codec(topic, capsys):
+    bootstrap, produce = topic
+    for codec in CODECS:
+        assert produce(told(codec, compression=codec)).error_code == 0
+    assert table_of(bootstrap, capsys) == (sorted(CODECS), "")
+
+
+def test_what_no_learners_kernel_wrote_is_passed_over_and_counted_at_each_start(topic, capsys):
+    bootstrap, produce = topic
+    for key, value in ((b"deep", b"[" * 100_000), (b"ada", b"\xff"), (None, None)):
+        produce(encode_batch([(NOW_MS, key, value, [])]))
+    produce(told("grace"))
+    for _ in range(2):
+        below = "Passed over: 3 records that no learner's kernel wrote."
+        assert table_of(bootstrap, capsys) == (["grace"], below)
+
+
+def test_no_batch_however_made_ends_the_class_or_hides_what_comes_after_it(topic, capsys):
+    """A broker does not decode what it appends, so any client can send these."""
+    bootstrap, produce = topic
+    taken = 0
+    for what in BOMBS:
+        for codec in CODECS:
+            if len(bomb(what, codec)) < 4 << 20:
+                taken += produce(bomb(what, codec)).error_code == 0
+    assert taken > 50
+    produce(told("ada", compression="zstd"))
+    names, below = table_of(bootstrap, capsys)
+    assert names == ["ada"]
+    assert below.startswith("Passed over: ") and below.endswith("batches of records that are damaged.")
+
+
+def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
+    with Served(tmp_path) as kafka:
+        with Connection(kafka.bootstrap) as raw:
+            raw.create_topic(classroom.TOPIC)
+            raw.produce(classroom.TOPIC, told("ada"))
+        bootstrap = kafka.bootstrap
+        reader = Reader(bootstrap, classroom.TOPIC)
+        assert [each.key for each in reader.read()] == [b"ada"]
+    with pytest.raises(OSError):
+        reader.read()
+    with Served(tmp_path, port=int(bootstrap.rpartition(":")[2])), Connection(bootstrap) as raw:
+        raw.produce(classroom.TOPIC, told("grace"))
+        assert [each.key for each in reader.read()] == [b"grace"]
+    reader.close()
+
+
+def test_a_class_has_so_many_learners_and_no_more():
+    board = classroom.Board()
+    board.take(record(key=b"%d" % number) for number in range(classroom._MOST_PLACES + 5))
+    assert board.text(unreadable=1).endswith(
+        "Passed over: 5 records that no learner's kernel wrote and 1 batch of records that is damaged."
+    )

@@ -1,8 +1,9 @@
 """The configs of topics and brokers: what holds and where it comes from, and what may change at run time."""
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker import config
 from minikafka.broker.calls import Broker, Call, each_judged
@@ -11,10 +12,13 @@ from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataRecord, config_records
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
+from minikafka.wire.primitives import Encoded
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CLIENT_METRICS = 16
+TWICE = "Each resource must appear at most once."
 RESOURCES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
 CHECKS = {TOPIC_RESOURCE: config.check_topic_configs, BROKER_RESOURCE: config.check_broker_configs}
 RUN_TIME_CONFIGS = config.RUN_TIME_BROKER_CONFIGS | config.TOPIC_CONFIGS.keys() | config.GROUP_CONFIGS.keys()
@@ -26,42 +30,107 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
     """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes from.
 
     A topic's configs with their synonyms, strongest level first; a broker's by its id; the name "" shows what is set at
-    run time for all brokers; a group's (KIP-848) whether there is such a group or not. Versions: 1 to 4; 1 adds sources
-    and synonyms, 3 types and documentation.
+    run time for all brokers; a group's (KIP-848) whether there is such a group or not. A resource that is named twice
+    is refused, so that no short request has a long answer (Apache Kafka answers twice). Versions: 1 to 4; 1 adds
+    sources and synonyms, 3 types and documentation.
     """
 
+    times_named = Counter(map(identity, request.body.resources))
+
     def shown(resource: Any) -> Answer:
-        keys = resource.configuration_keys
-        rows = [each for each in values(broker, resource) if keys is None or each[0].name in keys]
-        return {"configs": [described(row, value, request) for row, value in rows]}
+        if times_named[identity(resource)] > 1:
+            raise KafkaError(Error.INVALID_REQUEST, TWICE)
+        return {"configs": configs(broker, resource, request)}
 
     return {"results": each_judged(request.body.resources, named, shown, say_why=True)}
+
+
+def identity(resource: Any) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def configs(broker: Broker, resource: Any, request: Call) -> Encoded:
+    """The configs of a resource that are asked for, as the answer shows them. Thousands of topics and groups differ in
+    few of them, and what they share is encoded once.
+    """
+    kind, name = check_resource(broker, resource)
+    own, keys = broker.image.config(kind, name), resource.configuration_keys
+    if kind == CLIENT_METRICS:
+        rows: dict[str, Encoded] = {}  # there is no telemetry (KIP-714)
+    elif kind == BROKER_RESOURCE:
+        rows = {row.name: encoded(row, value, request) for row, value in of_broker(broker, name)}
+    else:
+        plain = shared(broker, request, kind)
+        if not own and keys is None:
+            return plain.all
+        rows = {key: in_force(broker, request, kind, name, key) for key in own if key in plain.rows}
+        rows = plain.rows | rows
+    wanted = rows if keys is None else set(keys)
+    return join(request, [row for key, row in rows.items() if key in wanted])
+
+
+class Plain(NamedTuple):
+    """The configs of whoever sets none. all: as one array."""
+
+    rows: dict[str, Encoded]
+    all: Encoded
+
+
+def shared(broker: Broker, request: Call, kind: int) -> Plain:
+    """Every config of a topic or a group that sets none itself. No topic has an empty name."""
+    body = request.body
+    of = "described", request.version, body.include_synonyms, body.include_documentation, kind
+    found: Plain | None = broker.image.in_force.get(of)
+    if found is None:
+        rows = {key: in_force(broker, request, kind, "", key) for key in TABLES[kind]}
+        found = broker.image.in_force[of] = Plain(rows, join(request, list(rows.values())))
+    return found
+
+
+def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> Encoded:
+    value = broker.config.value(broker.image, broker.node_id, kind, name, key)
+    return encoded(TABLES[kind][key], value, request)
+
+
+def encoded(row: Config, value: Value, request: Call) -> Encoded:
+    response = messages.API[request.api].response
+    return response.encode_item(request.version, "results.configs", described(row, value, request))
+
+
+def join(request: Call, rows: list[Encoded]) -> Encoded:
+    return messages.API[request.api].response.join_items(request.version, rows)
 
 
 def named(resource: Any) -> Answer:
     return {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
 
 
-def values(broker: Broker, resource: Any) -> list[tuple[Config, Value]]:
-    """Each config of a resource with its value."""
-    own, image, kind, name = broker.config, broker.image, resource.resource_type, resource.resource_name
-    if kind == BROKER_RESOURCE and name == "":
-        source, set_for_all = Source.DYNAMIC_DEFAULT_BROKER, image.config(BROKER_RESOURCE, "")
-        table = TABLES[kind]
-        return [(table[key], Value(text, source, [(key, text, source)])) for key, text in set_for_all.items()]
+def check_resource(broker: Broker, resource: Any) -> tuple[int, str]:
+    """Type and name of a resource whose configs may be asked for."""
+    kind, name = identity(resource)
     if kind == TOPIC_RESOURCE:
         controller.check_topic_name(name)
-        image.topic(name)
+        broker.image.topic(name)
     elif kind == BROKER_RESOURCE:
-        check_own_id(broker, name, "Broker", " or empty string")
+        if name:
+            check_own_id(broker, name, "Broker", " or empty string")
     elif kind == GROUP_RESOURCE and not name:
         raise KafkaError(Error.INVALID_REQUEST, "Group name must not be empty")
-    elif kind == CLIENT_METRICS:
-        return []  # there is no telemetry (KIP-714)
-    elif kind != GROUP_RESOURCE:
+    elif kind not in (GROUP_RESOURCE, CLIENT_METRICS):
         raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
-    rows = [(row, own.value(image, broker.node_id, kind, name, row.name)) for row in TABLES[kind].values()]
-    return [*rows, *own.places(broker.node_id, broker.log_dir)] if kind == BROKER_RESOURCE else rows
+    return kind, name
+
+
+def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
+    """Each config of this broker with its value; the name "": those that are set at run time for all brokers."""
+    table, source = TABLES[BROKER_RESOURCE], Source.DYNAMIC_DEFAULT_BROKER
+    if name:
+        for row in table.values():
+            yield row, broker.config.value(broker.image, broker.node_id, BROKER_RESOURCE, name, row.name)
+        yield from broker.config.places(broker.node_id, broker.log_dir)
+    else:
+        for key, text in broker.image.config(BROKER_RESOURCE, "").items():
+            yield table[key], Value(text, source, [(key, text, source)])
 
 
 def described(row: Config, value: Value, request: Call) -> Answer:
@@ -105,7 +174,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     def verdict(resource: Any) -> Answer:
         kind, name = resource.resource_type, resource.resource_name
         if times_named[kind, name] > 1:
-            raise KafkaError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+            raise KafkaError(Error.INVALID_REQUEST, TWICE)
         new = changes(broker, resource, request.api == "IncrementalAlterConfigs")
         records.extend(config_records(kind, name, new))
         altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})

@@ -119,7 +119,8 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
     RequireStable, 8 asks for many groups at once, 9 checks a member's epoch (KIP-848). (10 names topics by id.)
     """
     if request.version >= MANY_GROUPS:
-        return {"groups": [of_group(broker, group, request) for group in request.body.groups]}
+        named = {group.group_id: group for group in request.body.groups}  # as in once_each
+        return {"groups": [of_group(broker, group, request) for group in named.values()]}
     answer = of_group(broker, request.body, request)
     del answer["group_id"]
     if request.version < 2:

@@ -1,6 +1,6 @@
 """What members of groups ask their coordinator (the classic protocol, KIP-848's), and what tools ask about groups."""
 
-from minikafka.broker.calls import Broker, Call, each_judged
+from minikafka.broker.calls import Broker, Call, each_judged, once_each
 from minikafka.broker.handlers import features
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -131,7 +131,7 @@ def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
                 return group | {"error_code": error.error, "error_message": error.message}
         return group | operations(request)
 
-    return {"groups": [one(group_id) for group_id in request.body.groups]}
+    return {"groups": [one(group_id) for group_id in once_each(request.body.groups)]}
 
 
 def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
@@ -143,7 +143,8 @@ def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
     def shown(group_id: str) -> Answer:
         return broker.groups.state(group_id).describe(group_id, ConsumerGroup) | operations(request)
 
-    return {"groups": each_judged(request.body.group_ids, lambda name: {"group_id": name}, shown, say_why=True)}
+    asked = once_each(request.body.group_ids)
+    return {"groups": each_judged(asked, lambda name: {"group_id": name}, shown, say_why=True)}
 
 
 def operations(request: Call) -> Answer:

@@ -11,7 +11,7 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.groups import partition_for
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.schema import Encoded
+from minikafka.wire.primitives import Encoded
 
 NO_ID = bytes(16)
 CREATED_AT_ONCE = 100  # topics that one request creates by asking for them

@@ -95,10 +95,11 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     asked = request.body.topics
     wanted = None if asked is None else {(one.topic, number) for one in asked for number in one.partitions}
     rows: list[Row] = []
-    for (topic, number), replica in sorted(broker.replicas.replicas.items()):
-        if wanted is None or (topic, number) in wanted:
-            size_bytes, lag = replica.log.size_bytes, replica.log.log_end_offset - replica.high_watermark
-            rows.append((topic, {"partition_index": number, "partition_size": size_bytes, "offset_lag": max(lag, 0)}))
+    replicas = broker.replicas.replicas
+    for topic, number in sorted(replicas.keys() if wanted is None else wanted & replicas.keys()):
+        replica = replicas[topic, number]
+        size_bytes, lag = replica.log.size_bytes, replica.log.log_end_offset - replica.high_watermark
+        rows.append((topic, {"partition_index": number, "partition_size": size_bytes, "offset_lag": max(lag, 0)}))
     return {"results": [{"error_code": Error.NONE, "log_dir": broker.log_dir, "topics": nested(rows)}]}
 
 

@@ -6,7 +6,7 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, by_topic, judged
+from minikafka.broker.calls import Broker, Call, by_topic, judged, once_each
 from minikafka.broker.handlers.produce import Promise, replicated
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -242,7 +242,7 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
     def one(name: str) -> Answer:
         return judged({"transactional_id": name}, lambda: broker.transactions.state(name).describe(name))
 
-    return {"transaction_states": [one(each) for each in request.body.transactional_ids]}
+    return {"transaction_states": [one(each) for each in once_each(request.body.transactional_ids)]}
 
 
 def listed(broker: Broker, request: Call, now: Now) -> Answer:
@@ -265,8 +265,11 @@ def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
     def named(number: int) -> Answer:
         return {"partition_index": number}
 
-    topics = by_topic(request.body.topics, "name", named, remembered, say_why=True, partitions="partition_indexes")
-    return {"topics": topics}
+    for topic in request.body.topics:
+        topic.partition_indexes = once_each(topic.partition_indexes)
+    topics = {topic.name: topic for topic in request.body.topics}.values()
+    answers = by_topic(topics, "name", named, remembered, say_why=True, partitions="partition_indexes")
+    return {"topics": answers}
 
 
 def described(producer_id: int, producer: Producer) -> Answer:
