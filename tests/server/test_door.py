@@ -424,7 +424,56 @@ def test_nodes_with_one_secret_become_a_cluster_and_one_with_another_or_none_doe
         assert [text_of(tmp_path, f"{number}.err") for number in (1, 2, 3)] == [""] * 3
 
 
+def lets_in(address, secret):
+    """Whether a node's listener takes this secret."""
+
+    async def greet():
+        sock = await connected(address)
+        try:
+            await knock(sock, secret)
+        except Stranger:
+            return False
+        finally:
+            sock.close()
+        return True
+
+    return asyncio.run(greet())
+
+
+def test_a_given_secret_is_the_one_that_opens_whatever_way_it_came(
+    tmp_path, monkeypatch
+):
+    """Out of a file, or of the environment; the file comes first. The line end of a file is not part of it."""
+    in_a_file = file_with(tmp_path, "secret", f"{SECRET.decode()}\n")
+    of_others = "of another cluster altogether"
+    for variable, options in ((SECRET.decode(), ()), (of_others, in_a_file)):
+        monkeypatch.setenv("MINIKAFKA_CLUSTER_SECRET", variable)
+        with Served(options=("--brokers", "3", *options, *QUICK)) as served:
+            for address in nodes_ports(served.process.pid, served.bootstrap):
+                assert lets_in(address, SECRET)
+                assert not lets_in(address, of_others.encode())
+
+
+def test_a_secret_that_everybody_on_this_machine_may_read_is_used_and_said(tmp_path):
+    """Where secrets are mounted into a container, their files often have that mode."""
+    option, path = file_with(tmp_path, "secret", SECRET.decode())
+    (tmp_path / "secret").chmod(0o644)
+    with Served(options=("--brokers", "3", option, path, *QUICK)) as served:
+        said_first = served.said().splitlines()[0]
+        everybody = f"everybody on this machine may read {path}: chmod 600 {path}."
+        assert said_first == f"minikafka: --cluster-secret: {everybody}"
+
+
 # --- where it does not start ---
+
+
+def test_a_secret_in_the_environment_that_can_be_guessed_is_refused(monkeypatch):
+    monkeypatch.setenv("MINIKAFKA_CLUSTER_SECRET", "short")
+    code, errors = said("--port", "0", "--brokers", "3")
+    assert (code, errors.count("\n")) == (1, 1)
+    assert errors.startswith(
+        "minikafka: MINIKAFKA_CLUSTER_SECRET: the secret is too short"
+    )
 
 
 def one_node(number="1"):
