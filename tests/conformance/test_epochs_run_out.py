@@ -16,6 +16,7 @@ from minikafka.wire.records import encode_batch
 from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
 from tests.conformance.raw import Connection
 from tests.conformance.test_transactions_v2 import Producer
+from tests.kafka import java_tool
 
 pytestmark = [pytest.mark.java, without_java]
 
@@ -200,3 +201,22 @@ def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(told, story, epoch):
     ours, theirs = told[MINIKAFKA, story, epoch], told[APACHE_KAFKA, story, epoch]
     for number, (here, there) in enumerate(zip(ours, theirs, strict=True)):
         assert here == there, f"step {number} after {ours[:number]}"
+
+
+@pytest.mark.parametrize("kind", [MINIKAFKA, APACHE_KAFKA])
+def test_javas_transactional_producer_goes_on_over_the_end_of_the_epochs(kind, tmp_path):
+    with node(kind, tmp_path / "data", QUICK | ONE_PARTITION) as kafka:
+        with Connection(kafka.bootstrap) as broker:
+            put(broker, {"performance": LAST - 3})
+        kafka.restart()
+        with Connection(kafka.bootstrap) as broker:
+            broker.create_topic("orders")
+            how = ("--num-records", "3000", "--record-size", "10", "--throughput", "500")
+            how += ("--transactional-id", "performance", "--transaction-duration-ms", "50")
+            of = ("--topic", "orders", "--bootstrap-server", kafka.bootstrap)
+            done = java_tool("org.apache.kafka.tools.ProducerPerformance", *of, *how)
+            assert done.returncode == 0 and "Exception" not in done.stdout + done.stderr, done.stdout + done.stderr
+            described = broker.ask("DescribeTransactions", 0, transactional_ids=["performance"])
+            [one] = described.transaction_states
+            assert one.producer_id < 500_000, f"it has another id by now: {one}"
+            assert broker.fetch("orders", isolation_level=1).last_stable_offset > 3000
