@@ -44,15 +44,13 @@ class DamagedReplicas:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._found: dict[
-            Key, int
-        ] = {}  # the leader epoch in which this run had fetched already, or led; else -1
+        # By topic id and partition: the leader epoch in which this run had led or fetched
+        # when it was found; -1: neither.
+        self._found: dict[tuple[bytes, int], int] = {}
         self._to_tell: dict[Key, None] = {}  # what the controller has to hear
         self._is_asking = False
         self._ask_at: int | None = None  # monotonic ms
-        self._to_look: deque[Replica] = (
-            deque()
-        )  # replicas with records of an earlier run
+        self._to_look: deque[Replica] = deque()  # with records of an earlier run
         self._look_at: int | None = None
 
     # -- finding it
@@ -124,7 +122,7 @@ class DamagedReplicas:
 
     def found(self, replica: Replica, offset: int, why: str) -> None:
         """What lies there is not what was written."""
-        log, key = replica.log, key_of(replica)
+        log = replica.log
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:
             what = f"is damaged at offset {offset}: {why}. Put a good copy back"
@@ -133,7 +131,7 @@ class DamagedReplicas:
         if log.damaged_from is not None and log.damaged_from <= offset:
             return
         log.damaged_from = offset
-        self._found[key] = replica.leader_epoch
+        self._found[replica.topic_id, log.partition] = replica.leader_epoch
         alone = "no other replica is in sync"
         what = (
             alone
@@ -159,7 +157,8 @@ class DamagedReplicas:
     def follow_image(self, replica: Replica) -> None:
         """A damaged replica: who leads, or who is in sync, may be new."""
         partition, me, key = replica.partition, self._broker.node_id, key_of(replica)
-        known_epoch = self._found.setdefault(key, -1)
+        found = replica.topic_id, replica.log.partition
+        known_epoch = self._found.setdefault(found, -1)
         members = {*partition.isr, *partition.eligible_leader_replicas}
         if me in members:
             if members != {me}:
@@ -168,15 +167,11 @@ class DamagedReplicas:
             if (
                 known_epoch < partition.leader_epoch
             ):  # what its leader knew of it is forgotten
-                del self._found[key]
+                del self._found[found]
                 self._to_tell.pop(key, None)
                 replica.drop_damaged()
             else:
                 self._tell(key)
-
-    def forget(self, key: Key) -> None:
-        """The replica is deleted."""
-        self._found.pop(key, None)
 
     @property
     def may_join(self) -> bool:

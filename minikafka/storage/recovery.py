@@ -107,6 +107,8 @@ class Recovery:
         for orphan in sorted(orphans):
             what = "is missing, and its index is there: the records in it, if there were any, are lost"
             self._tell(f"{log.directory}/{file_name(orphan, LOG)} {what}")
+            if orphan >= log.log_start_offset:
+                log.damaged_at(orphan)
         for name, offset in names.items():
             if (offset not in found and name.endswith(INDEXES)) or name.endswith(_LEFTOVERS):
                 log.disk.remove(f"{log.directory}/{name}")
