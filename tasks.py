@@ -15,6 +15,7 @@
 Standard library only: this runs before anything is installed.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -119,8 +120,54 @@ def fingerprint(extras):
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
+@contextlib.contextmanager
+def alone():
+    """One command at a time in here: two that install into one .venv, or look for a free port, spoil it for each other.
+    Entered again within one command it lets that in.
+    """
+    if held:
+        yield
+        return
+    CACHE.mkdir(exist_ok=True)
+    with open(CACHE / "one-at-a-time.lock", "a+b") as lock:
+        if not locked(lock):
+            say("Another set-up or start runs in this folder: waiting until it is ready ...")
+            while not locked(lock):
+                time.sleep(0.5)
+        held.append(lock)  # closing the file gives the lock back, and so does a kill
+        try:
+            yield
+        finally:
+            held.clear()
+
+
+held = []  # the lock, by this command
+
+
+def locked(file):
+    """Takes the lock unless another process has it."""
+    try:
+        if WINDOWS:
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def install(extras, size, options=()):
     """pip install -e .[extras] into .venv. Takes no time when it was done before. options: pip's."""
+    with alone():
+        install_alone(extras, size, options)
+
+
+def install_alone(extras, size, options):
     make_venv()
     wanted = fingerprint(extras)
     stamp = CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
@@ -225,8 +272,11 @@ def wheels(args):
 
 def lab(args):
     """Set up, then JupyterLab on lesson 00; arguments go to JupyterLab."""
-    setup([])
-    return serve_lab(free_port(), args)
+    with alone():
+        setup([])
+        process = start_lab(free_port(), args)
+    process.wait()
+    return 0
 
 
 def free_port():
@@ -240,8 +290,8 @@ def free_port():
     raise Stop("The ports 8888 to 8987 are all in use on this machine: close a JupyterLab or two.")
 
 
-def serve_lab(port, args):
-    """JupyterLab until Ctrl-C. Only this machine reaches it; the address holds a token."""
+def start_lab(port, args):
+    """JupyterLab, which runs until Ctrl-C. Only this machine reaches it; the address holds a token."""
     token = os.environ.get("JUPYTER_TOKEN") or os.urandom(16).hex()
     address = f"http://localhost:{port}/lab/tree/{FIRST_LESSON}"
     command = [str(venv_python()), "-m", "jupyterlab", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"]
@@ -260,8 +310,7 @@ def serve_lab(port, args):
         time.sleep(0.2)
     say(f"Ready: {address}?token={token}")
     say("Ctrl-C here stops it. Your work is in my/, and nothing there is ever overwritten.")
-    process.wait()
-    return 0
+    return process
 
 
 def reachable(url):

@@ -84,10 +84,13 @@ class ActiveController:
     def _fence_silent(self, now: Now) -> None:
         """All together: one by one, a dead broker would lead in between, and be the last leader (KIP-966)."""
         silent = {node: at_ms for node, at_ms in self._listened_to().items() if self._session_is_over(at_ms, now)}
-        for node, heard_ms in silent.items():
-            self._tell_fenced(node, heard_ms, now)
-        if silent:
-            self._broker.quorum.append(controller.fence(self._broker.image, [*silent], self.topic_value), now)
+        if not silent:
+            return
+        records = controller.fence(self._broker.image, [*silent], self.topic_value)
+        if records[-1].name == "BrokerRegistrationChangeRecord":  # else this was a part of it
+            for node, heard_ms in silent.items():
+                self._tell_fenced(node, heard_ms, now)
+        self._broker.quorum.append(records, now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
@@ -156,12 +159,12 @@ class ActiveController:
             return self.settled(now) if wants_in or asked.want_shut_down else answer
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
-            if known.fenced or self._all_know_of(node):
+            records = [] if known.fenced else controller.begin_shutdown(broker.image, node, self.topic_value)
+            if records:
+                self._left_at[node] = broker.quorum.end_offset + len(records) - 1
+            elif known.fenced or self._all_know_of(node):
                 answer |= {"should_shut_down": True, "is_fenced": True}
                 records = [] if known.fenced else controller.fence(broker.image, [node], self.topic_value)
-            elif not known.in_controlled_shutdown:
-                records = controller.begin_shutdown(broker.image, node, self.topic_value)
-                self._left_at[node] = broker.quorum.end_offset + len(records) - 1
         elif wants_in:
             answer["is_fenced"] = False
             records = controller.unfence(broker.image, node, self.topic_value)

@@ -215,6 +215,8 @@ class Broker:
             if not self._has_room:
                 break
         self.peers.tick(now)
+        if self.quorum.is_handing_on:
+            self.moved(("high_watermark", METADATA_TOPIC, 0), 0)
         try:
             if self._recovery is not None:
                 self._recover()
@@ -232,7 +234,7 @@ class Broker:
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than that tick's now."""
         next_ms = self.now.monotonic_ms + 1
-        if self._recovery is not None or self._ready or self._to_self:
+        if self._recovery is not None or self._ready or self._to_self or self.quorum.is_handing_on:
             return next_ms
         due_ms = soonest(*[part.next_deadline() for part in self._parts])
         return next_ms + IDLE_MS if due_ms is None else max(next_ms, due_ms)
@@ -449,8 +451,8 @@ class Broker:
         elif key[0] == "high_watermark" and key[1] in FOLLOWED:
             _, topic, number = key
             if topic == METADATA_TOPIC:
-                self.quorum.hand_on()
-                self.moved(METADATA, ALL_BYTES)
+                if self.quorum.hand_on():
+                    self.moved(METADATA, ALL_BYTES)
             elif topic == OFFSETS_TOPIC:
                 self.groups.high_watermark_advanced(number, now)
             else:

@@ -25,7 +25,8 @@ HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS = 5000  # replica.high.watermark.checkpoin
 RECOVERY_SLICE_BYTES = 1 << 20
 CREATED_AT_ONCE = 20  # logs between two ticks; others when they are asked for, or in the background
 ASKED_FOR_AT_ONCE = 200  # logs between two ticks, of those that are asked for
-LOG_COST, FILE_COST = 1 << 20, 1 << 16  # of background work: making a log, removing a file, in bytes to read
+# Of background work, in bytes to read: making a log, removing a file; at start opening a log, looking whose it is.
+LOG_COST, FILE_COST, OPEN_COST, LOOK_COST = 1 << 20, 1 << 16, 1 << 14, 1 << 13
 
 LOG_CONFIGS = {
     name.replace(".", "_"): name for name in TOPIC_CONFIGS if name.replace(".", "_") in LogConfig.__dataclass_fields__
@@ -132,6 +133,7 @@ class ReplicaManager:
                     log_start_offset=start_offsets.get(key, 0),
                     first_dirty_offset=dirty_offsets.get(key, 0),
                 )
+                yield OPEN_COST
                 yield from log.recover(RECOVERY_SLICE_BYTES, self._notice, clean)
                 recovery_point = recovery_points.get(key, 0)
                 before = max(recovery_point, high_watermark)
@@ -153,6 +155,7 @@ class ReplicaManager:
         """Whose is each log? Those of deleted topics go, those of nobody are set aside."""
         partitions = {f"{topic}-{number}": (topic, one) for topic, number, one in self._image.all_partitions()}
         for directory in data_folder.logs(self._disk):
+            yield LOOK_COST
             topic_id = checkpoints.read_partition_metadata(self._disk, directory)
             topic, partition = partitions.get(directory, (None, None))
             wanted = self._image.topics[topic].topic_id if topic else None

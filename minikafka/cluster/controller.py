@@ -18,6 +18,7 @@ from minikafka.wire.errors import Error, KafkaError
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 TOPIC_NAME_MAX_LENGTH = 249
 MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
+CHANGES_AT_ONCE = 1000  # partitions that get another leader: more would hold up the leader for too long
 MAX_TOPICS_PER_REQUEST = 1000  # our own limit: to create more at once would hold up everybody else
 PRODUCER_ID_BLOCK_SIZE = 1000
 LOST_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.LOST
@@ -134,8 +135,13 @@ def said_of_itself(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fence(image: Image, broker_ids: Sequence[int], value: TopicValue) -> list[MetadataRecord]:
-    """Brokers are silent for too long, or have shut down: they lead nothing and are in sync with nothing."""
-    return [*without(image, broker_ids, value), *(_broker_change(image, each, fenced=1) for each in broker_ids)]
+    """Brokers are silent for too long, or have shut down: they lead nothing and are in sync with nothing. Where that
+    changes more partitions than one decision may, the brokers are fenced with the last of several.
+    """
+    changes = without(image, broker_ids, value, most=CHANGES_AT_ONCE)
+    if len(changes) == CHANGES_AT_ONCE:
+        return changes
+    return [*changes, *(_broker_change(image, each, fenced=1) for each in broker_ids)]
 
 
 def unregister_broker(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
@@ -153,22 +159,32 @@ def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRec
 
 
 def begin_shutdown(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
-    """A broker wants to stop: others take over what it leads, if anybody can."""
-    return [_broker_change(image, broker_id, in_controlled_shutdown=1), *without(image, [broker_id], value)]
+    """A broker wants to stop: others take over what it leads, if anybody can. One decision changes so many partitions;
+    no records: there is nothing left to hand over.
+    """
+    changes = without(image, [broker_id], value, most=CHANGES_AT_ONCE)
+    if image.brokers[broker_id].in_controlled_shutdown:
+        return changes
+    return [_broker_change(image, broker_id, in_controlled_shutdown=1), *changes]
 
 
-def without(image: Image, broker_ids: Sequence[int], value: TopicValue, unclean: bool = False) -> list[MetadataRecord]:
+def without(
+    image: Image, broker_ids: Sequence[int], value: TopicValue, unclean: bool = False, most: int | None = None
+) -> list[MetadataRecord]:
     """Brokers leave every ISR, and their partitions get another leader. unclean: they came back, and may have lost
-    records: they leave the ELR too.
+    records: they leave the ELR too. most: of so many partitions; None: of all.
     """
     gone = set(broker_ids)
     live, lost = image.may_lead() - gone, gone if unclean else set()
-    records = []
+    records: list[MetadataRecord] = []
     for name, number, partition in image.all_partitions():
         if not gone.isdisjoint(partition.isr) or not lost.isdisjoint(partition.eligible_leader_replicas):
             isr = [replica for replica in partition.isr if replica not in gone]
-            records.append(change(image, name, number, value, live=live, isr=isr, unclean_shutdown=lost))
-    return [record for record in records if record]
+            record = change(image, name, number, value, live=live, isr=isr, unclean_shutdown=lost)
+            records += [record] if record else []
+            if len(records) == most:
+                break
+    return records
 
 
 def change(

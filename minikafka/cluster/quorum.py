@@ -33,7 +33,7 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_leader_change
 from minikafka.wire.primitives import DecodeError
-from minikafka.wire.records import batches, decode_batch, encode_batch, read_header
+from minikafka.wire.records import BatchHeader, batches, decode_batch, encode_batch, read_header
 from minikafka.wire.schema import Message
 
 TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
@@ -43,6 +43,7 @@ FETCH_SNAPSHOT_VERSION = 1
 FETCH_VERSION = 18  # the first in which a follower says how much it knows to count (KIP-1166)
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
 MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
+RECORDS_AT_ONCE = 500  # decoded in one turn
 
 _STATE = f"{METADATA_LOG}/quorum-state"
 _HIGH_WATERMARK = f"{METADATA_LOG}/{HIGH_WATERMARKS}"
@@ -107,6 +108,7 @@ class Quorum:
     _fetching: set[int] = field(default_factory=set)  # nodes that have a fetch of ours
     _fetch_at: int | None = None  # monotonic ms, after one that failed
     _next_voter: int = 0  # that a node without a leader asks
+    _reading: Iterator[None] | None = None  # of what is committed and was not handed on yet
 
     @property
     def leader_id(self) -> int:
@@ -207,22 +209,46 @@ class Quorum:
             if newest is not None:
                 self._committed(newest.end_offset, self.snapshots.read(newest))
                 self.applied_offset = newest.end_offset
-            self.hand_on()
+            while not self.hand_on():
+                pass
         except (DecodeError, LookupError, AssertionError) as error:
             behind = self.applied_offset - 1
             why = f"holds metadata that minikafka does not understand, behind offset {behind} ({error!r}). {_ANOTHER}"
             raise unusable(METADATA_LOG, why) from error
 
-    def hand_on(self) -> None:
-        """Hand on what was committed since the last time."""
-        while self.applied_offset < self.high_watermark:
-            for next_offset, first_offset, records, size_bytes in self._batches(self.applied_offset):
-                if records:
-                    self._committed(first_offset, records)
-                self.applied_offset = next_offset
-                self._unsaved_bytes += size_bytes
+    @property
+    def is_handing_on(self) -> bool:
+        """Whether a batch was too long for one turn, and hand_on must come again."""
+        return self._reading is not None
+
+    def hand_on(self) -> bool:
+        """Hand on what was committed since the last time, or decode a piece of it: a batch is handed on as a whole, and
+        one with thousands of records takes longer than a follower waits for its leader. Whether that was all.
+        """
+        if self._reading is None:
+            self._reading = self._read_on()
+        if next(self._reading, True) is None:
+            return False
+        self._reading = None
         with as_storage_errors(_HIGH_WATERMARK):
             write_offsets(self._disk, _HIGH_WATERMARK, {(METADATA_TOPIC, 0): self.high_watermark}, sync=False)
+        return True
+
+    def _read_on(self) -> Iterator[None]:
+        """Yields after so many records."""
+        decoded = 0
+        while self.applied_offset < self.high_watermark:
+            for header, batch in self._batches(self.applied_offset):
+                records = []
+                for each in () if header.control else decode_batch(batch):
+                    records.append(MetadataRecord.decoded(each))
+                    decoded += 1
+                    if decoded % RECORDS_AT_ONCE == 0:
+                        yield
+                if records:
+                    self._committed(header.base_offset, records)
+                self.applied_offset = header.next_offset
+                self._unsaved_bytes += header.size_bytes
 
     # -- as leader
 
@@ -292,7 +318,7 @@ class Quorum:
             self.election.fetched(now)
             data.extend(answer.unaligned_records)
             if len(data) >= answer.size:
-                self._incoming = None
+                self._incoming = self._reading = None
                 self._take_snapshot(of, bytes(data), now)
             self._fetch_at = now.monotonic_ms
 
@@ -440,11 +466,7 @@ class Quorum:
         except ValueError:  # torn when the power went
             return 0
 
-    def _batches(self, offset: int) -> Iterator[tuple[int, int, list[MetadataRecord], int]]:
-        """(next offset, first offset, records, size in bytes) of committed batches from an offset on; no records of
-        control batches.
-        """
-        for chunk in self.replica.log.read(offset, READ_SIZE, self.high_watermark):
-            for header, batch in batches(chunk):
-                records = [] if header.control else [MetadataRecord.decoded(each) for each in decode_batch(batch)]
-                yield header.next_offset, header.base_offset, records, header.size_bytes
+    def _batches(self, offset: int) -> list[tuple[BatchHeader, memoryview]]:
+        """Committed batches from an offset on, with their headers."""
+        chunks = self.replica.log.read(offset, READ_SIZE, self.high_watermark)
+        return [each for chunk in chunks for each in batches(chunk)]

@@ -20,7 +20,7 @@ from minikafka.course.experiments.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
 from minikafka.simulation.cluster import Cluster
 from minikafka.theatre import page, picture
 from minikafka.theatre.picture import Picture
-from minikafka.trace import Event
+from minikafka.trace import SENTENCES, Event
 
 BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))  # eager, cooperative; classic, KIP-848
 SINCE_MS = 5400  # the pages begin here, when the group has settled
@@ -28,6 +28,7 @@ HAPPENINGS = ("C joins", "A freezes", "A leaves")
 BEFORE_S, AFTER_S, FROZEN_S = 6, {"C joins": 9, "A freezes": 24, "A leaves": 9}, 14
 
 
+MANY_EVENTS, MOST_EVENTS = 100_000, 1_000_000  # of a recorded trace
 NAME = "A consumer group shares its work anew"
 ABOUT = (
     "This ran on minikafka, a small real Kafka in Python, with its clock simulated: nothing here is drawn by hand. The "
@@ -141,12 +142,34 @@ def _events(path: Path, lines: Any) -> Iterator[Event]:
     for number, line in enumerate(lines, 1):
         if broken:
             raise Problem(f"{path}, line {broken}, is no event: was it written by `minikafka serve --trace`?")
+        if number > MOST_EVENTS:
+            what = "Record a shorter time, or take a part of the file"
+            raise Problem(f"{path} holds more than {MOST_EVENTS:,} events, which no picture shows. {what}.")
+        if number == MANY_EVENTS:
+            print(f"{path} holds {number:,} events and more: this may take a minute.", file=sys.stderr)
         try:
-            yield Event.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError):
+            yield _event(json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError):
             broken = number
     if broken == 1:
         raise Problem(f"{path} holds no event: was it written by `minikafka serve --trace`?")
+
+
+def _event(line: dict[str, Any]) -> Event:
+    """Errors: ValueError, KeyError or TypeError for what no node has written."""
+    event = Event.from_json(line)
+    node, number = event.id
+    cause = event.cause or ("", 0)
+    if not (
+        isinstance(node, str)
+        and isinstance(event.node, str)
+        and type(number) is type(event.at) is int
+        and event.kind in SENTENCES
+        and [type(each) for each in cause] == [str, int]
+        and isinstance(event.detail, dict)
+    ):
+        raise ValueError(line)
+    return event
 
 
 def main(args: argparse.Namespace) -> int:
@@ -164,22 +187,30 @@ def main(args: argparse.Namespace) -> int:
 
 def _write(args: argparse.Namespace) -> Path:
     if args.trace:
-        trace = recorded(Path(args.trace))
-        if args.picture != "rebalance":
-            pages: Any = picture(args.picture, trace)
-            if not pages.scenes:
-                raise Problem(f"in {args.trace} is nothing that the picture {args.picture!r} shows")
-            return _saved(pages, args)
-        if not any(event.kind == "MemberJoined" for event in trace):
-            raise Problem(f"in {args.trace} nobody joins a group: let consumers with a group_id read, then stop them")
-        pages = picture("rebalance", trace, group=args.group)
-        if not pages.scenes:
-            raise Problem(f"in {args.trace} there is no group {args.group!r}")
-    elif args.picture != "rebalance":
+        try:
+            return _saved(_of_recorded(args), args)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            why = f"an event that no node has written? {type(error).__name__}: {error}"
+            raise Problem(f"can't make a picture of what is in {args.trace}: {why}") from error
+    if args.picture != "rebalance":
         raise Problem(f"the {args.picture} is shown of a recorded trace only: --trace FILE")
-    else:
-        pages = choices(args.protocol, args.seed)
-    return _saved(pages, args)
+    return _saved(choices(args.protocol, args.seed), args)
+
+
+def _of_recorded(args: argparse.Namespace) -> Any:
+    """The picture of a file."""
+    trace = recorded(Path(args.trace))
+    if args.picture != "rebalance":
+        pages = picture(args.picture, trace)
+        if not pages.scenes:
+            raise Problem(f"in {args.trace} is nothing that the picture {args.picture!r} shows")
+        return pages
+    if not any(event.kind == "MemberJoined" for event in trace):
+        raise Problem(f"in {args.trace} nobody joins a group: let consumers with a group_id read, then stop them")
+    pages = picture("rebalance", trace, group=args.group)
+    if not pages.scenes:
+        raise Problem(f"in {args.trace} there is no group {args.group!r}")
+    return pages
 
 
 def _saved(pages: Any, args: argparse.Namespace) -> Path:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
+from minikafka.simulation.interrupts import Interrupts
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -41,7 +43,13 @@ def recorded(method: Method) -> Method:
         book.calls.append(entry)
         book.inside = True
         try:
-            return method(self, *args, **kwargs)
+            with book.interrupts.listening():
+                return method(self, *args, **kwargs)
+        except KeyboardInterrupt:
+            if method.__name__ in ("run", "run_ms"):  # made again, it is to end where it ended
+                passed_ms = book.now_ms() - entry.at_ms
+                book.calls.append(book.calls.pop()._replace(method="run_ms", args=(passed_ms,), kwargs={}))
+            raise
         finally:
             book.inside = False
 
@@ -51,11 +59,14 @@ def recorded(method: Method) -> Method:
 class Book:
     """The calls of one cluster."""
 
-    def __init__(self, now_ms: Callable[[], int], in_program: Callable[[], bool]) -> None:
+    def __init__(
+        self, now_ms: Callable[[], int], in_program: Callable[[], bool], interrupts: Interrupts
+    ) -> None:
         self.calls: list[TopLevelCall] = []
         self.inside = False
         self.now_ms = now_ms
         self.in_program = in_program
+        self.interrupts = interrupts
 
 
 def _kept(value: Any) -> Any:

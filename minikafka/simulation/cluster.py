@@ -112,7 +112,8 @@ class Cluster:
         self._listeners = [self.trace.append]
         self._clock = Clock()
         self.kernel = Kernel(self._clock, crash_program)
-        self.book = Book(lambda: self._clock.now_ms, lambda: self.kernel.program() is not None)
+        in_program = lambda: self.kernel.program() is not None  # noqa: E731
+        self.book = Book(lambda: self._clock.now_ms, in_program, self.kernel.interrupts)
         self._network = Network(self._clock, self._random("network"), self._plan, self._trace_of("network"), latency_ms)
         self._clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from minikafka.simulation.clock import Clock
+from minikafka.simulation.interrupts import Interrupts
 from minikafka.simulation.processes import Agenda, Process
 from minikafka.simulation.programs import Condition, Program, Programs
 
@@ -13,7 +14,9 @@ class Kernel:
     def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
         self.clock = clock
         self.agenda = Agenda()
-        self.programs = Programs(clock, crash)
+        calls_theirs = {Programs.run_theirs.__code__, Programs.wait.__code__, Programs.can_go_on.__code__}
+        self.interrupts = Interrupts(calls_theirs | {Kernel._holds.__code__}, lambda: clock.now_ms)
+        self.programs = Programs(clock, crash, self.interrupts)
         self._in_condition = False
 
     def wait(self, condition: Condition, limit_ms: int | None, on: Process | None = None) -> bool:
@@ -30,7 +33,8 @@ class Kernel:
         program = self.programs.current()
         if program is not None:
             return self.programs.wait(program, condition, deadline_ms, on)
-        return self.advance(condition, deadline_ms)
+        with self.interrupts.listening():
+            return self.advance(condition, deadline_ms)
 
     def advance(self, condition: Condition, deadline_ms: int | None) -> bool:
         """Run until the condition holds, the deadline, or until nothing is due any more.
@@ -38,6 +42,7 @@ class Kernel:
         Raises what a program raised.
         """
         while True:
+            self.interrupts.check()
             self.programs.turn()
             self.programs.raise_error()
             if self._holds(condition):

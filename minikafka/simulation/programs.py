@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from minikafka.simulation import fibres
 from minikafka.simulation.clock import Clock
+from minikafka.simulation.interrupts import Interrupts, in_program
 from minikafka.trace import Trace
 
 # Of one program without time passing; then a virtual ms passes, so that an endless loop ends with the run.
@@ -68,10 +69,11 @@ GIVE_THE_CLUSTER = "Give it its cluster as an argument: cluster.start(program, c
 class Programs:
     """All programs of a cluster. `crash` is called for a program that reaches the call it is to crash at."""
 
-    def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
+    def __init__(self, clock: Clock, crash: Callable[[Program], None], interrupts: Interrupts) -> None:
         self.all: list[Program] = []
         self._clock = clock
         self._crash = crash
+        self._interrupts = interrupts
         self._dead: list[Any] = []  # what crashes left of functions: kept, since freeing it would run their `finally`
         self._errors: list[BaseException] = []
         self._to_ask: dict[Program, None] = {}  # whose condition may hold now
@@ -83,7 +85,7 @@ class Programs:
         program.waits_for, program.error, program.result = None, None, None
         self._watch(program, None)
         self._dead.append(program.fibre)
-        program.fibre = fibres.Fibre(lambda: self._run(program))
+        program.fibre = fibres.Fibre(lambda: self.run_theirs(program))
         if program not in self.all:
             self.all.append(program)
             program.number = len(self.all)
@@ -107,6 +109,8 @@ class Programs:
         program = self.current()
         if program is None:
             return
+        if self._interrupts.asked:  # who calls again and again without waiting gives way here, before the call
+            self._give_way(program, never, self._clock.now_ms)
         program.calls.append(what)
         if program.crash_at_call is not None and len(program.calls) >= program.crash_at_call:
             self._crash(program)
@@ -143,28 +147,37 @@ class Programs:
 
     def turn(self) -> None:
         """Let every program go on that can, until none can: one may have done what another waits for."""
-        moved = True
-        while moved:
-            moved = False
-            self._ask_who_is_late()
-            asked = [(program.number, program) for program in self._to_ask]
-            heapq.heapify(asked)
-            self._to_ask.clear()
-            later: dict[Program, None] = {}
+        while self._round():
+            self._interrupts.check()
+
+    def _round(self) -> bool:
+        """Ask once who is to be asked, in the order of their first start. Whether somebody went on."""
+        moved = False
+        self._ask_who_is_late()
+        asked = [(program.number, program) for program in self._to_ask]
+        heapq.heapify(asked)
+        self._to_ask.clear()
+        later: dict[Program, None] = {}
+        try:
             while asked:
                 number, program = heapq.heappop(asked)
-                while program.state == "running" and self._can_go_on(program):
+                later[program] = None
+                while program.state == "running" and self.can_go_on(program):
                     moved = True
                     program.waits_for = None
                     program.fibre.resume()
-                if self._is_asked_always(program):
-                    later[program] = None
+                    self._interrupts.check()
+                if not self._is_asked_always(program):
+                    del later[program]
                 # Who comes later in the order and was set free just now goes on in the same round.
                 for other in list(self._to_ask):
                     if other.number > number and (other.number, other) not in asked:
                         heapq.heappush(asked, (other.number, other))
                         del self._to_ask[other]
+        finally:  # an interrupt must not make anybody wait for ever
             self._to_ask.update(later)
+            self._to_ask.update((program, None) for _, program in asked)
+        return moved
 
     def next_deadline(self) -> int | None:
         while self._deadlines:
@@ -208,13 +221,15 @@ class Programs:
             return False
         return program.waits_on is None and program.waits_for[0] is not never
 
-    def _can_go_on(self, program: Program) -> bool:
+    def can_go_on(self, program: Program) -> bool:
+        """Whether what it waits for is there, or its time is up."""
         if program.waits_for is None:
             return True
         condition, deadline_ms = program.waits_for
         return condition() or (deadline_ms is not None and deadline_ms <= self._clock.now_ms)
 
-    def _run(self, program: Program) -> None:
+    def run_theirs(self, program: Program) -> None:
+        """In its fibre: the learner's function, from its first line to its end."""
         program.fibre.programs = self
         try:
             program.result = program.function(*program.args, **program.kwargs)
@@ -226,9 +241,11 @@ class Programs:
                 program.state, program.error = "failed", error
                 self._errors.append(error)
                 self._tell(program, "ProgramFailed", program=program.name, error=f"{type(error).__name__}: {error}")
-        except BaseException:  # somebody interrupts the whole run; or Python frees a dead program
+        except BaseException as error:  # somebody interrupts the whole run; or Python frees a dead program
             if self._is_on(program):
                 program.state = "failed"
+                if isinstance(error, KeyboardInterrupt):
+                    raise in_program(program.name, error) from None
             raise
         else:
             if self._is_on(program):

@@ -18,17 +18,21 @@ _epoch, _start = itemgetter(0), itemgetter(1)
 
 
 class LeaderEpochs:
-    """The epochs of one log. entries: (epoch, its first offset), both ascending."""
+    """The epochs of one log. entries: (epoch, its first offset), both ascending. is_behind: what is on disk has entries
+    that went with the log's end, which a recovery takes away again, too; it is written before the next append.
+    """
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{CHECKPOINT}"
         self._synced = True
+        self.is_behind = False
         self.damaged = False  # what was stored can't be read: the list begins anew
         try:
             self.entries = [(int(epoch), int(offset)) for epoch, offset in read_lines(disk, self._path)]
         except ValueError:
             self.entries, self.damaged = [], True
+        self._stored = list(self.entries)
 
     @property
     def latest(self) -> int:
@@ -41,7 +45,11 @@ class LeaderEpochs:
             while self.entries and self.entries[-1][1] >= offset:
                 self.entries.pop()
             self.entries.append((epoch, offset))
-            self._write(sync=False)
+            self.is_behind = True
+        if self.is_behind:  # a leader without a record takes an entry away at each start, and puts it back
+            if self.entries != self._stored:
+                self._write(sync=False)
+            self.is_behind = False
 
     def epoch_at(self, offset: int) -> int:
         """The epoch of the leader that wrote this offset, -1 if unknown."""
@@ -65,7 +73,7 @@ class LeaderEpochs:
         """The log ends at `offset` now."""
         if self.entries and self.entries[-1][1] >= offset:
             self.entries = [entry for entry in self.entries if entry[1] < offset]
-            self._write(sync=False)
+            self.is_behind = True
 
     def truncate_from_start(self, offset: int) -> None:
         """The log begins at `offset` now: the epoch that holds it begins there too. Synced, since recovery compares."""
@@ -81,10 +89,10 @@ class LeaderEpochs:
 
     def flush(self) -> None:
         """Make the list survive a power loss, before the recovery point hides the batches that could tell it again."""
-        if not self._synced:
+        if not self._synced or self.entries != self._stored:
             self._write(sync=True)
 
     def _write(self, sync: bool) -> None:
         self._synced = False
         write_lines(self._disk, self._path, (f"{epoch} {offset}" for epoch, offset in self.entries), sync)
-        self._synced = sync
+        self._synced, self._stored, self.is_behind = sync, list(self.entries), False

@@ -172,7 +172,7 @@ class Log:
         ends = list(markers(batches, headers))
         with as_storage_errors(self.directory):
             for header in headers:
-                if header.partition_leader_epoch > self.epochs.latest:
+                if header.partition_leader_epoch > self.epochs.latest or self.epochs.is_behind:
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
             why = self.active.reason_to_close(self.config, len(batches), headers, now_ms)
             if why:
@@ -429,7 +429,10 @@ class Log:
             if self.segments:
                 self.active.seal()
                 self.flush()
-                self.producers.take_snapshot()
+                # Of an empty log there is nothing to read at the next start, and thousands of them would be thousands
+                # of syncs (Apache Kafka, too, writes none that says no more than the log's beginning).
+                if self.producers.producers or self.log_end_offset > self.log_start_offset:
+                    self.producers.take_snapshot()
             for segment in self.segments:
                 segment.close()
 

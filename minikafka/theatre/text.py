@@ -15,6 +15,7 @@ from minikafka.trace import Event, printable
 MOST = 200  # characters of one name, key or value that a picture holds
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, Char: not even escaped
+_HAS_NO_TEXT = (int, bool, float, type(None))
 IN_SCRIPT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")  # may end the script element, or can't be written as UTF-8
 
 
@@ -23,14 +24,26 @@ def readable(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MOST and value.isprintable() else printable(value, MOST)
     if isinstance(value, Event):
+        if all(map(_is_readable, (value.id, value.node, value.cause, value.detail))):
+            return value
         given = value.id, value.node, value.cause, value.detail
         shown = [readable(each) for each in given]
-        return value if list(given) == shown else Event(shown[0], value.at, shown[1], value.kind, shown[2], shown[3])
+        return Event(shown[0], value.at, shown[1], value.kind, shown[2], shown[3])
     if isinstance(value, dict):
         return {readable(key): readable(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(readable(each) for each in value)
     return value
+
+
+def _is_readable(value: Any) -> bool:
+    """Whether readable() would leave it as it is. Nothing is made anew: a trace may have 100,000 events and more."""
+    kind = type(value)
+    if kind is str:
+        return len(value) <= MOST and value.isprintable()
+    if kind is dict:
+        return all(map(_is_readable, value)) and all(map(_is_readable, value.values()))
+    return all(map(_is_readable, value)) if kind in (list, tuple) else kind in _HAS_NO_TEXT
 
 
 def escape(text: str) -> str:

@@ -78,7 +78,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in value] if value and not isinstance(value[0], int | str) else [*value]
     return bytes(value) if isinstance(value, memoryview) else value
 
 
@@ -326,8 +326,7 @@ def _encoder(struct: Struct, version: int, flexible: bool, steps: _Steps, tagged
             return
         set_fields = []
         for f, codec in by_tag:
-            value = fields.get(f.attribute, f.default)
-            if f.is_default(value):
+            if f.attribute not in fields or f.is_default(value := fields[f.attribute]):
                 continue
             payload: list[Any] = [bytearray()]
             if value is not None:

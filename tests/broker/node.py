@@ -99,6 +99,8 @@ class Node:
 
     def call(self, api, version, **body):
         self.send(api, version, **body)
+        while self.broker.quorum.is_handing_on:  # a decision of many records takes some turns
+            self.broker.tick(self.now)
         return self.answer()
 
     # -- shorthands

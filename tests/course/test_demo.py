@@ -7,6 +7,8 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import demo
+from minikafka.theatre.pictures import rebalance_group
+from minikafka.theatre.pictures.rebalance_members import RECORDS
 from minikafka.theatre.pictures.rebalance_time import lasted_ms
 from tests.theatre import groups
 
@@ -107,3 +109,52 @@ def test_the_browser_opens_the_page_unless_it_is_told_not_to(tmp_path, monkeypat
     monkeypatch.delenv("MINIKAFKA_NO_BROWSER")
     assert main(args) == 0 and opened == [(tmp_path / "page.html").as_uri()]
     assert "no browser was found" in capsys.readouterr().out
+
+
+WRONG = (None, True, -1, 1 << 70, 0.5, "\u202e", [], [None], {}, {"topic": 5})
+RECORDED = [event.to_json() for event in groups.classic("range", "broker") if event.node == "broker 1"]
+FIRST_OF_ITS_KIND = {event["kind"]: number for number, event in reversed([*enumerate(RECORDED)])}
+FIELDS = [
+    *((kind, field) for kind in FIRST_OF_ITS_KIND for field in RECORDED[0]),
+    *((kind, ("detail", name)) for kind, at in FIRST_OF_ITS_KIND.items() for name in RECORDED[at]["detail"]),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=map(repr, WRONG))
+def test_a_wrong_type_anywhere_in_a_trace_is_a_sentence_or_no_matter(wrong, tmp_path, capsys):
+    """One value of the file is another one; whoever wrote it, nobody sees a traceback."""
+    refused = 0
+    for kind, field in FIELDS[WRONG.index(wrong) :: 29]:
+        event = json.loads(json.dumps(RECORDED[FIRST_OF_ITS_KIND[kind]]))
+        if isinstance(field, tuple):
+            event["detail"][field[1]] = wrong
+        else:
+            event[field] = wrong
+        lines = [event if number == FIRST_OF_ITS_KIND[kind] else each for number, each in enumerate(RECORDED)]
+        path = tmp_path / "trace.jsonl"
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
+        code = main(["demo", "--trace", str(path), "--out", str(tmp_path / "page.html")])
+        assert code in (0, 1)
+        refused += code
+        if code:
+            said = capsys.readouterr().err
+            assert said.startswith("minikafka demo: ") and said.count("\n") == 1
+    assert refused
+
+
+def test_a_trace_too_long_for_a_picture_is_refused_in_a_sentence(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(demo, "MOST_EVENTS", 20)
+    path = recorded(tmp_path / "trace.jsonl")
+    assert main(["demo", "--trace", str(path)]) == 1
+    assert "holds more than 20 events, which no picture shows" in capsys.readouterr().err
+
+
+def test_who_owns_what_is_looked_up_only_when_that_can_have_changed(monkeypatch):
+    """Nearly all events of a trace are about records."""
+    looked = []
+    group = rebalance_group.Group
+    before = group.two_owners.fget
+    monkeypatch.setattr(group, "two_owners", property(lambda self: looked.append(1) or before(self)))
+    trace = groups.classic("range", "broker")
+    demo.picture("rebalance", trace)
+    assert len(looked) <= 2 * sum(event.kind not in RECORDS for event in trace)

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +60,39 @@ def test_what_is_installed_is_not_installed_again(monkeypatch, tmp_path):
     monkeypatch.setattr(tasks, "fingerprint", lambda extras: "pyproject.toml has changed")
     tasks.install(["lab"], "small")
     assert len(asked) == 2
+
+
+SECOND = """
+import sys, tasks
+from pathlib import Path
+tasks.CACHE = Path(sys.argv[1])
+print("begins", flush=True)
+with tasks.alone():
+    print("alone", flush=True)
+"""
+
+
+def test_two_commands_at_once_install_and_start_one_after_the_other(monkeypatch, tmp_path):
+    """The second says so, and waits; two labs then find two ports."""
+    monkeypatch.setattr(tasks, "CACHE", tmp_path)
+    command = [sys.executable, "-c", SECOND, str(tmp_path)]
+    with tasks.alone(), tasks.alone():
+        second = subprocess.Popen(command, cwd=tasks.ROOT, stdout=subprocess.PIPE, text=True)
+        assert second.stdout.readline() == "begins\n"
+        assert "Another set-up or start runs in this folder" in second.stdout.readline()
+    assert second.communicate() == ("alone\n", None)
+    assert second.returncode == 0
+
+
+def test_the_lab_is_ready_before_the_next_one_looks_for_a_port(monkeypatch, tmp_path):
+    monkeypatch.setattr(tasks, "CACHE", tmp_path)
+    monkeypatch.setattr(tasks, "setup", lambda args: None)
+    monkeypatch.setattr(tasks, "free_port", lambda: bool(tasks.held))
+    stopped = []
+    process = SimpleNamespace(wait=lambda: stopped.append(bool(tasks.held)))
+    monkeypatch.setattr(tasks, "start_lab", lambda port, args: process if port and tasks.held else None)
+    assert tasks.lab([]) == 0
+    assert stopped == [False]  # while the lab runs, others may start
 
 
 def test_the_kernel_keeps_child_processes_out_of_cells(monkeypatch, tmp_path):

@@ -272,10 +272,11 @@ class Group:
 
     def note(self, at: int) -> None:
         """Write down who reads what from now on."""
+        all_owners = self._all_owners()
         for part in self.cast.parts:
-            lane, owners = self.cast.label(part), self.owners(part)
+            lane, owners = self.cast.label(part), all_owners.get(part, [])
             readers = [each.actor.name for each in owners if each.reads]
-            if len(self.holders(part)) > 1:
+            if sum(each.holds for each in owners) > 1:
                 self._span(lane, at, [each.actor.name for each in self.holders(part)], "two")
             elif readers:
                 self._span(lane, at, readers, "reads")
@@ -291,7 +292,16 @@ class Group:
     @property
     def two_owners(self) -> list[Part]:
         """Partitions that have two owners now."""
-        return [part for part in self.cast.parts if len(self.holders(part)) > 1]
+        owned = self._all_owners()
+        two = {part for part, owners in owned.items() if sum(each.holds for each in owners) > 1}
+        return [part for part in self.cast.parts if part in two] if two else []
+
+    def _all_owners(self) -> dict[Part, list[ShownMember]]:
+        found: dict[Part, list[ShownMember]] = {}
+        for each in self.members.values():
+            for part in each.owns:
+                found.setdefault(part, []).append(each)
+        return found
 
     def _span(self, lane: str, at: int, who: list[str], what: str) -> None:
         spans = self.spans.setdefault(lane, [])

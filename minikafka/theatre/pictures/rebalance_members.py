@@ -92,15 +92,17 @@ class MemberStory(Story):
             return None
         is_told = event.at >= self.since_ms
         self.step = self.number if is_told else 0
-        before = self.group.two_owners
+        of_records = event.kind in RECORDS  # nobody's partitions change, and nearly all events are of this kind
+        before = [] if of_records else self.group.two_owners
         told = handler(event, event.detail)
-        if event.kind not in RECORDS:
+        if not of_records:
             self.group.note(event.at)
         self._note_wait(event.at)
         if not is_told or told is None or told is QUIETLY:
             return told if is_told else None
         self.told_at = event.at
-        self._tell_two_owners(told, [part for part in self.group.two_owners if part not in before])
+        if not of_records:
+            self._tell_two_owners(told, [part for part in self.group.two_owners if part not in before])
         return told
 
     def _tell_two_owners(self, told: Told, parts: list[Part]) -> None:
