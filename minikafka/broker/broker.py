@@ -192,12 +192,19 @@ class Broker:
         self._wake(now)
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
-        """What another node answered. Errors: DecodeError if it is no answer to what it was asked."""
+        """What another node answered. Errors: DecodeError if it is no answer to what it was asked. One that meets a bug
+        ends what asked for it, as a request does.
+        """
         self._enter(now)
         try:
             self.peers.receive_reply(node, lane, frame, now)
-        except KafkaError as error:
-            self.storage_failed(error)
+        except (AssertionError, DecodeError):
+            raise
+        except Exception as error:
+            if isinstance(error, KafkaError) and error.error is Error.KAFKA_STORAGE_ERROR:
+                self.storage_failed(error)
+            else:
+                self.notice(f"what node {node} answered ({lane}) met a bug of minikafka's: {error!r}", error)
         self._ask_others(now)
         self._wake(now)
 

@@ -416,6 +416,18 @@ def test_kip_497_a_leader_is_in_one_recovery_state_here(stranger):
     assert answer.topics[0].partitions[0].error_code == Error.INVALID_REQUEST
 
 
+def test_kip_497_a_partition_that_is_named_twice_changes_once(stranger):
+    topic = stranger.active.image.topics["orders"]
+    partition = topic.partitions[0]
+    epochs = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
+    isr = [{"broker_id": partition.leader, "broker_epoch": -1}]
+    asked = {"partition_index": 0, "new_isr_with_epochs": isr} | epochs
+    of = {"broker_id": partition.leader, "broker_epoch": stranger.active.image.brokers[partition.leader].broker_epoch}
+    topics = [{"topic_id": topic.topic_id, "partitions": [asked, asked]}]
+    answer = stranger.ask(stranger.leader, "AlterPartition", **of, topics=topics)
+    assert [part.error_code for part in answer.topics[0].partitions] == [Error.NONE, Error.INVALID_REQUEST]
+
+
 # -- transactions
 
 

@@ -119,8 +119,12 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     body, image, value = request.body, broker.image, broker.controller.topic_value
     check_epoch(broker, body)
     records: list[MetadataRecord] = []
+    judged_already: set[tuple[bytes, int]] = set()
 
     def verdict(topic: Any, asked: Any) -> Answer:
+        if (topic.topic_id, asked.partition_index) in judged_already:
+            raise KafkaError(Error.INVALID_REQUEST)  # the second change would be one of what was before the first
+        judged_already.add((topic.topic_id, asked.partition_index))
         change = controller.alter_isr(image, body.broker_id, topic.topic_id, asked, value)
         was = image.topic_by_id(topic.topic_id).partitions[asked.partition_index]
         isr = list(was.isr)
