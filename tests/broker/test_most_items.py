@@ -136,6 +136,8 @@ def work_of(node, api, version, body):
     node.out()
     with counted() as work:
         node.broker.receive("client", frame, node.now)
+        while node.broker.quorum.is_handing_on:
+            node.broker.tick(node.now)
     (reply,) = node.out()
     assert sum(map(len, reply.frame)) < MOST_ANSWER_BYTES
     return work.calls
