@@ -101,7 +101,7 @@ def epochs_fit(log: "Log") -> bool:
     try:
         found = (
             _batch_at(log, offset)
-            for offset in offsets or [log.segments[0].base_offset]
+            for offset in offsets or [log.log_start_offset]
         )
         return all(
             log.epochs.epoch_at(each.last_offset) == each.partition_leader_epoch
@@ -113,7 +113,8 @@ def epochs_fit(log: "Log") -> bool:
 
 
 def _batch_at(log: "Log", offset: int) -> BatchHeader | None:
-    if not log.segments[0].base_offset <= offset < log.log_end_offset:
+    begins = max(log.segments[0].base_offset, log.log_start_offset)
+    if not begins <= offset < log.log_end_offset:
         return None
     found = log.segments[log.segment_of(offset)].locate(offset)
     return found and found[1]

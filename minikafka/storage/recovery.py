@@ -257,7 +257,8 @@ class Recovery:
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
         self._settle_start(asked_start_offset, epochs_begin)
         if not epochs_fit(log):
-            self._tell(f"{log.directory}: the list of leader epochs is not the log's, and made anew from it")
+            if not log.epochs.damaged:  # that was told
+                self._tell(f"{log.directory}: the list of leader epochs is not the log's, and made anew from it")
             epochs_anew(log)
         if self._clean:
             log.recovery_point = log.log_end_offset

@@ -142,12 +142,20 @@ NOTICED_IN = {
 }
 
 
+def is_noticed(schedule):
+    """Something that must hold doesn't, or a node stops rather than go on with a state that can't be."""
+    try:
+        return bool(Run(schedule).problems)
+    except AssertionError:
+        return True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)
     first = BREAKS[break_it]
-    assert any(Run(Schedule(first + number)).problems for number in range(WITHIN))
+    assert any(is_noticed(Schedule(first + number)) for number in range(WITHIN))
 
 
 @pytest.mark.slow

@@ -48,9 +48,12 @@ def plain(value: Any) -> Any:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether the values agree in all fields that kio has at this version. It leaves units out of names."""
+    """Whether the values agree in all fields that kio has at this version. It leaves units out of names, and calls no
+    field as Python calls a function.
+    """
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        names = {name: name if name in ours else f"{name}_ms" for name in theirs}
+        plainly = {name: name.rstrip("_") for name in theirs}
+        names = {name: plain if plain in ours else f"{plain}_ms" for name, plain in plainly.items()}
         return all(same(ours[names[name]], theirs[name]) for name in theirs)
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(ours) == len(theirs) and all(map(same, ours, theirs))
